@@ -11,7 +11,7 @@ package handler
 
 import (
 	"context"
-	"errors"
+	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -19,13 +19,14 @@ import (
 	"muster/internal/audit"
 	"muster/internal/auth"
 	"muster/internal/metadata"
+	"muster/internal/protocol"
 )
 
 // errNoBrokers closes the connection of whoever asks for the brokers when there are
 // none: this one has signed off, and is about to stop, or was taken for dead and has yet
 // to join again. A client that were told so would forget the only broker that it knows:
 // librdkafka then looks for no other for minutes.
-var errNoBrokers = errors.New("no broker is there to be told of: this one is leaving, or has yet to join again")
+var errNoBrokers = fmt.Errorf("no broker is there to be told of: %w", protocol.ErrAway)
 
 func (h *Handler) metadata(ctx context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.MetadataRequest)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/protocol"
 )
 
@@ -24,9 +25,7 @@ func TestTheSlowestReadersAreCutOffForTheAnswersOfOthers(t *testing.T) {
 			for _, c := range got {
 				ids = append(ids, slices.Index(conns, c))
 			}
-			if !slices.Equal(ids, want) {
-				t.Errorf("cut off %v, want %v", ids, want)
-			}
+			assert.EqualSlices(t, ids, want, "cut off")
 		}
 	}
 	cut()(a.add(&conns[0].unread, 40, now))

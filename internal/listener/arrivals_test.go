@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"muster/internal/assert"
 )
 
 // fixedArrivals lets some connections through and holds up the others.
@@ -42,9 +44,7 @@ func TestAddressesThatComeTooOftenAreHeldAndThenClosed(t *testing.T) {
 	sendFrame(t, first, []byte("x"))
 	readFrame(t, first)
 	second := dial(t, addr) // It sends nothing: what no one reads would reset it anyway.
-	if d := <-clock.asked; d != longestHold {
-		t.Errorf("held for %s", d)
-	}
+	assert.Equal(t, <-clock.asked, longestHold, "held for")
 	if s.Connections() != 1 || a.on.Load() != 1 || a.host.Load() != "127.0.0.1" || a.named.Load() != "PLAINTEXT" {
 		t.Errorf("%d connections; %d counted on %v, the last from %v", s.Connections(), a.on.Load(), a.named.Load(), a.host.Load())
 	}
@@ -77,9 +77,7 @@ func TestOnlySomeConnectionsAreHeld(t *testing.T) {
 		}
 		last.Close()
 	}
-	if len(clock.asked) != 10 {
-		t.Errorf("%d are held", len(clock.asked))
-	}
+	assert.Equal(t, len(clock.asked), 10, "held")
 	for range 10 {
 		clock.over <- time.Time{}
 	}
@@ -89,9 +87,7 @@ func TestOnlySomeConnectionsAreHeld(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	s.Shutdown(ctx)
-	if ctx.Err() != nil {
-		t.Error("shutdown waits for what is held")
-	}
+	assert.NoError(t, ctx.Err(), "shutdown waits for what is held")
 }
 
 func TestListenersWaitWhenConnectionsComeTooOften(t *testing.T) {
@@ -102,9 +98,7 @@ func TestListenersWaitWhenConnectionsComeTooOften(t *testing.T) {
 		c := dial(t, addr)
 		dial(t, addr) // It stays behind the one that waits.
 		sendFrame(t, c, []byte("x"))
-		if d := <-clock.asked; d != time.Minute {
-			t.Errorf("waits for %s", d)
-		}
+		assert.Equal(t, <-clock.asked, time.Minute, "waits for")
 		if s.Connections() != 2*i || int(a.on.Load()) != 2*i+1 {
 			t.Errorf("%d connections are served, %d counted", s.Connections(), a.on.Load())
 		}
@@ -119,9 +113,7 @@ func TestListenersWaitWhenConnectionsComeTooOften(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	s.Shutdown(ctx)
-	if ctx.Err() != nil {
-		t.Error("shutdown waits for the listener")
-	}
+	assert.NoError(t, ctx.Err(), "shutdown waits for the listener")
 }
 
 func TestAddressesCanHaveLimitsOfTheirOwn(t *testing.T) {
@@ -135,7 +127,5 @@ func TestAddressesCanHaveLimitsOfTheirOwn(t *testing.T) {
 	wantClosed(t, dial(t, addr))
 	s.SetOverrides(map[string]int{"10.0.0.1": 7})
 	wantClosed(t, dial(t, addr))
-	if s.Connections() != 2 {
-		t.Errorf("%d connections", s.Connections())
-	}
+	assert.Equal(t, s.Connections(), 2, "connections")
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"muster/internal/assert"
 )
 
 // halfSent takes memory for a frame that does not arrive; the frame goes when it is told to
@@ -21,9 +23,7 @@ func halfSent(t *testing.T, b *budget, owner string, bytes int) *arrival {
 			b.give(bytes)
 		}()
 	}
-	if !b.take(a, bytes) {
-		t.Fatalf("%s gets nothing", owner)
-	}
+	assert.MustTrue(t, b.take(a, bytes), "%s gets nothing", owner)
 	return a
 }
 
@@ -31,9 +31,7 @@ func halfSent(t *testing.T, b *budget, owner string, bytes int) *arrival {
 func took(t *testing.T, b *budget, a *arrival, bytes int) time.Duration {
 	t.Helper()
 	begun := time.Now()
-	if !b.take(a, bytes) {
-		t.Fatalf("%s gets nothing", a.owner)
-	}
+	assert.MustTrue(t, b.take(a, bytes), "%s gets nothing", a.owner)
 	return time.Since(begun)
 }
 
@@ -47,15 +45,11 @@ func TestHalfSentFramesOfOneOwnerLeaveRoomForOthers(t *testing.T) {
 		waited := make(chan time.Duration, 1)
 		go func() { waited <- took(t, b, more, 50) }()
 		synctest.Wait()
-		if d := took(t, b, &arrival{owner: "good", giveWay: func() {}}, 60); d != 0 {
-			t.Errorf("another one waits %v", d)
-		}
+		assert.Equal(t, took(t, b, &arrival{owner: "good", giveWay: func() {}}, 60), 0, "another one waits")
 		if d := <-waited; d != framePatience {
 			t.Errorf("its own next frame waits %v for its oldest to give way", d)
 		}
-		if len(b.reading) != 5 {
-			t.Errorf("%d frames are being read", len(b.reading))
-		}
+		assert.Equal(t, len(b.reading), 5, "frames are being read")
 	})
 }
 
@@ -74,13 +68,9 @@ func TestTheOldestHalfSentFrameOfWhoHasMostGivesWay(t *testing.T) {
 			t.Errorf("it waited %v", d)
 		}
 		for name, a := range all {
-			if a.cut != (name == "large0") {
-				t.Errorf("%s gives way: %t", name, a.cut)
-			}
+			assert.Equal(t, a.cut, name == "large0", "%s gives way", name)
 		}
-		if !b.takeMore(100) || b.takeMore(1) {
-			t.Error("frames that are being read take what is for requests that are handled")
-		}
+		assert.True(t, b.takeMore(100) && !b.takeMore(1), "frames that are being read take what is for requests that are handled")
 	})
 }
 

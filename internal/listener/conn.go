@@ -35,6 +35,7 @@ type conn struct {
 	in     input
 	idle   atomic.Bool   // waiting for a frame to begin
 	gone   atomic.Bool   // the client hung up while its request waited
+	told   atomic.Bool   // an answer that counts has been written
 	frame  frame         // of the request that is being handled
 	mute   time.Duration // for how long not to read on after it
 
@@ -56,8 +57,9 @@ type conn struct {
 // queued is a response in the queue, and how much of it is in memory.
 type queued struct {
 	*protocol.Response
-	bytes int
-	asked asked
+	bytes  int
+	asked  asked
+	counts bool // not only the broker's versions
 }
 
 // serve reads and handles frames until the connection ends.
@@ -70,14 +72,11 @@ func (c *conn) serve() {
 		c.logEnd(err)
 		return
 	}
-	spoke := false // it has had an answer that counts
+	away := false
 	for {
 		var err error
 		if c.frame, err = c.readFrame(); err != nil {
 			c.logEnd(err)
-			if c.server.draining.Load() {
-				c.resetIfNew(spoke)
-			}
 			break
 		}
 		counts, asked := !asksVersions(c.frame.bytes), c.begin(c.frame.bytes)
@@ -90,16 +89,15 @@ func (c *conn) serve() {
 			break
 		}
 		if err != nil {
-			if c.server.draining.Load() {
-				c.resetIfNew(spoke)
-			} else {
+			away = errors.Is(err, protocol.ErrAway)
+			if !c.server.draining.Load() {
 				c.server.refused.warn("connection closed", "host", c.client.Host, "reason", err)
 			}
 			break
 		}
 		if resp == nil {
 			c.answered(asked)
-		} else if !c.send(resp, asked) {
+		} else if !c.send(resp, asked, counts) {
 			break
 		}
 		if resp != nil && c.ends(resp) {
@@ -107,16 +105,21 @@ func (c *conn) serve() {
 			c.linger()
 			return
 		}
-		spoke = spoke || counts
+		if resp == nil && counts {
+			c.told.Store(true) // A request without an answer has been taken.
+		}
 		if c.mute > 0 && !c.stayMute() {
 			break
 		}
 	}
 	c.finish()
+	if away || c.server.draining.Load() {
+		c.resetIfNew()
+	}
 }
 
-func (c *conn) resetIfNew(spoke bool) {
-	if !spoke {
+func (c *conn) resetIfNew() {
+	if !c.told.Load() {
 		resetOnClose(c.tcp)
 	}
 }
@@ -274,8 +277,8 @@ func (c *conn) logEnd(err error) {
 
 // send writes a response after all that came before it; false says that the
 // connection is no use any more.
-func (c *conn) send(resp *protocol.Response, a asked) bool {
-	q := queued{resp, resp.Memory(), a}
+func (c *conn) send(resp *protocol.Response, a asked, counts bool) bool {
+	q := queued{resp, resp.Memory(), a, counts}
 	c.count(q.bytes)
 	c.mu.Lock()
 	for (len(c.queue) >= maxPending || c.bytes >= maxPendingBytes) && !c.broken {

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"muster/internal/assert"
 )
 
 // Whoever was promised a time has it, whatever was asked for before: a deadline that is
@@ -25,14 +27,10 @@ func TestADeadlineIsNeverEarly(t *testing.T) {
 		if most := 1000/18 + 1; changes > most {
 			t.Errorf("it was set %d times in a second, more than %d", changes, most)
 		}
-		if !l.extend(d/10, time.Now()) {
-			t.Error("a shorter one is not set")
-		}
+		assert.True(t, l.extend(d/10, time.Now()), "a shorter one is not set")
 		if left := time.Until(l.at); left > d {
 			t.Errorf("%s are left of a shorter deadline", left)
 		}
-		if !l.extend(0, time.Now()) || !l.at.IsZero() || l.extend(0, time.Now()) {
-			t.Error("without a time there is none, and that is told once")
-		}
+		assert.True(t, l.extend(0, time.Now()) && l.at.IsZero() && !l.extend(0, time.Now()), "without a time there is none, and that is told once")
 	})
 }

@@ -1,12 +1,16 @@
 package listener
 
 import (
+	"context"
+	"fmt"
 	"io"
 	"net"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/protocol"
 )
 
 // Who has had no answer yet must not see an ordinary end: some clients take that for a
@@ -33,5 +37,65 @@ func TestShutdownResetsWhoHasHadNoAnswer(t *testing.T) {
 	}
 	if _, err := greeted.Read(make([]byte, 1)); err == nil || err == io.EOF {
 		t.Errorf("who was only told the versions sees %v, want a reset", err)
+	}
+}
+
+// Whose first answer is still to come when the time is over has had none, though its request
+// was taken.
+func TestShutdownThatCutsOffResetsWhoHasHadNoAnswer(t *testing.T) {
+	taken := make(chan *protocol.Response, 2)
+	s, addr := start(t, Options{}, func(ctx context.Context, frame []byte) (*protocol.Response, error) {
+		if string(frame) == "now" {
+			return echo(ctx, frame)
+		}
+		resp := protocol.NewPending()
+		taken <- resp
+		return resp, nil
+	})
+	waits, spoke := dial(t, addr), dial(t, addr)
+	sendFrame(t, spoke, []byte("now"))
+	readFrame(t, spoke)
+	sendFrame(t, spoke, []byte("later"))
+	sendFrame(t, waits, []byte("later"))
+	answers := []*protocol.Response{<-taken, <-taken}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	done := make(chan struct{})
+	go func() {
+		s.Shutdown(over)
+		close(done)
+	}()
+	if _, err := spoke.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("who had an answer sees %v", err)
+	}
+	if _, err := waits.Read(make([]byte, 1)); err == nil || err == io.EOF {
+		t.Errorf("who had none sees %v, want a reset", err)
+	}
+	for _, resp := range answers {
+		resp.Complete(&protocol.Request{}, kmsg.NewPtrHeartbeatResponse())
+	}
+	<-done
+}
+
+// A broker that has no answer at present, since it leaves, is not taken for one that wants a
+// login, either.
+func TestWhoIsToTryAgainSeesAReset(t *testing.T) {
+	_, addr := start(t, Options{}, func(ctx context.Context, frame []byte) (*protocol.Response, error) {
+		if string(frame) == "away" {
+			return nil, fmt.Errorf("no broker: %w", protocol.ErrAway)
+		}
+		return echo(ctx, frame)
+	})
+	first, later := dial(t, addr), dial(t, addr)
+	sendFrame(t, later, []byte("x"))
+	readFrame(t, later)
+	for _, c := range []net.Conn{first, later} {
+		sendFrame(t, c, []byte("away"))
+	}
+	if _, err := first.Read(make([]byte, 1)); err == nil || err == io.EOF {
+		t.Errorf("who had no answer sees %v, want a reset", err)
+	}
+	if _, err := later.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("who had an answer sees %v", err)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"muster/internal/assert"
 )
 
 // connected returns both ends of a connection.
@@ -35,9 +37,7 @@ func TestAnInputHasABufferOnlyForWhatIsInIt(t *testing.T) {
 	var in input
 	in.init(here, here)
 	for _, sent := range [][]byte{[]byte("0123456789"), bytes.Repeat([]byte("x"), 3*inputSize)} {
-		if in.buffer != nil {
-			t.Fatal("there is a buffer before there is something in it")
-		}
+		assert.MustTrue(t, in.buffer == nil, "there is a buffer before there is something in it")
 		if _, err := there.Write(sent); err != nil {
 			t.Fatal(err)
 		}

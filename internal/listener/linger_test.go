@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/protocol"
 )
 
@@ -38,9 +39,7 @@ func TestTheLastAnswerReachesWhoSentMore(t *testing.T) {
 		if _, err := c.Write(more); err != nil {
 			t.Fatal(err)
 		}
-		if got := readFrame(t, c); string(got) != "the last" {
-			t.Errorf("%s: %q", name, got)
-		}
+		assert.Equal(t, string(readFrame(t, c)), "the last", "%s", name)
 		if _, err := c.Read(make([]byte, 1)); err != io.EOF {
 			t.Errorf("%s: after the last answer: %v", name, err)
 		}
@@ -53,9 +52,7 @@ func gone(t *testing.T, s *Server) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	for s.Connections() > 0 {
-		if ctx.Err() != nil {
-			t.Fatal("the connection stays")
-		}
+		assert.Must(t, ctx.Err(), "the connection stays")
 		runtime.Gosched()
 	}
 }
@@ -132,10 +129,6 @@ func TestAServerThatShutsDownDoesNotLinger(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	s.Shutdown(ctx)
-	if ctx.Err() != nil {
-		t.Error("it waits for the client")
-	}
-	if got := readFrame(t, c); string(got) != "the last" {
-		t.Errorf("%q", got)
-	}
+	assert.NoError(t, ctx.Err(), "it waits for the client")
+	assert.Equal(t, string(readFrame(t, c)), "the last")
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/goleak"
 
+	"muster/internal/assert"
 	"muster/internal/protocol"
 	"muster/internal/store"
 )
@@ -148,9 +149,7 @@ func TestResponsesKeepTheOrderOfRequestsWhenSomeArePending(t *testing.T) {
 		f := readFrame(t, in)
 		order = append(order, f[0]|f[min(3, len(f)-1)])
 	}
-	if !bytes.Equal(order, []byte{1, 'a', 2, 'b'}) {
-		t.Errorf("order %v", order)
-	}
+	assert.True(t, bytes.Equal(order, []byte{1, 'a', 2, 'b'}), "order %v", order)
 }
 
 func TestRecordsInAFileArriveWhole(t *testing.T) {
@@ -188,9 +187,7 @@ func TestBadFramesEndTheirConnectionOnly(t *testing.T) {
 		}
 		wantClosed(t, bad)
 		sendFrame(t, good, []byte("still here"))
-		if got := readFrame(t, good); string(got) != "still here" {
-			t.Errorf("got %q", got)
-		}
+		assert.Equal(t, string(readFrame(t, good)), "still here")
 	}
 }
 
@@ -206,9 +203,7 @@ func TestConnectionsAboveTheLimitAreRefused(t *testing.T) {
 				readFrame(t, c)
 			}
 			wantClosed(t, dial(t, addr))
-			if n := s.Connections(); n != 2 {
-				t.Errorf("%d connections", n)
-			}
+			assert.Equal(t, s.Connections(), 2, "connections")
 		})
 	}
 }
@@ -226,9 +221,7 @@ func TestAConnectionThatEndedLeavesRoomForAnotherOfItsAddress(t *testing.T) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.perHost) != 0 {
-		t.Errorf("counted without a connection: %v", s.perHost)
-	}
+	assert.Equal(t, len(s.perHost), 0, "counted without a connection: %v", s.perHost)
 }
 
 func TestLimitsOfConnectionsCanChange(t *testing.T) {
@@ -267,15 +260,11 @@ func TestAFrameThatTricklesInEndsItsConnection(t *testing.T) {
 		if _, err := slow.Write([]byte{0, 0, 1, 0, 1}[min(n, 4) : min(n, 4)+1]); err != nil {
 			break // Closed, before the 256 bytes were there.
 		}
-		if n > 4+256 {
-			t.Fatal("a frame may take for ever")
-		}
+		assert.MustTrue(t, n <= 4+256, "a frame may take for ever")
 		<-time.After(20 * time.Millisecond)
 	}
 	sendFrame(t, idle, []byte("x"))
-	if got := readFrame(t, idle); string(got) != "x" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, string(readFrame(t, idle)), "x")
 }
 
 func TestWhoLeavesAnAnswerUnreadIsIdle(t *testing.T) {
@@ -308,9 +297,7 @@ func TestShutdownAnswersWhatIsInFlight(t *testing.T) {
 	sendFrame(t, busy, []byte("wait"))
 	<-entered
 	s.Shutdown(t.Context())
-	if got := readFrame(t, busy); string(got) != "wait" {
-		t.Errorf("got %q", got)
-	}
+	assert.Equal(t, string(readFrame(t, busy)), "wait")
 	wantClosed(t, busy)
 	wantClosed(t, idle)
 }
@@ -342,9 +329,7 @@ func TestLargeFramesShareABudgetAndGiveItBack(t *testing.T) {
 		return b.read(bufio.NewReader(bytes.NewReader(make([]byte, n))), n, 0, &arrival{owner: "a", giveWay: func() {}})
 	}
 	f, err := read(2 << 20)
-	if err != nil || b.free != 1<<20 {
-		t.Fatalf("free %d, %v", b.free, err)
-	}
+	assert.MustTrue(t, err == nil && b.free == 1<<20, "free %d, %v", b.free, err)
 	second := make(chan error, 1)
 	go func() {
 		f, err := read(2 << 20)

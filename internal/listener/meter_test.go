@@ -9,6 +9,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/protocol"
 )
 
@@ -62,9 +63,7 @@ func TestTheMeterHearsOfWhatWasAnswered(t *testing.T) {
 	sendFrame(t, c, []byte{0, 12, 0, 4, 1, 2, 3, 4})
 	readFrame(t, c)
 	first := meter.next()
-	if first.key != 12 || first.version != 4 || first.took <= 0 {
-		t.Errorf("at once: %+v", first)
-	}
+	assert.True(t, first.key == 12 && first.version == 4 && first.took > 0, "at once: %+v", first)
 	sendFrame(t, c, []byte{0, 0, 0, 13, 1, 2, 3, 4})
 	if got := meter.next(); got.key != 0 || got.version != 13 || got.conn != first.conn {
 		t.Errorf("without an answer: %+v", got)
@@ -90,9 +89,7 @@ func TestTheMeterHearsOfWhatWasAnswered(t *testing.T) {
 	waitFor(t, "the connection to be gone", func() bool { return s.ConnectionsByListener()["PLAINTEXT"] == 1 })
 	sendFrame(t, c, []byte{0, 12, 0, 2, 1, 2, 3, 4})
 	readFrame(t, c)
-	if got := meter.next(); got.version != 2 || len(meter.seen) != 5 {
-		t.Errorf("in the end: %+v", meter.seen)
-	}
+	assert.True(t, meter.next().version == 2 && len(meter.seen) == 5, "in the end: %+v", meter.seen)
 }
 
 func wantConnections(t *testing.T, s *Server, n int) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/protocol"
 )
 
@@ -52,29 +53,19 @@ func TestAMuteConnectionIsAnsweredAtOnceAndThenNotRead(t *testing.T) {
 		sendFrame(t, c, []byte(first))
 		sendFrame(t, c, []byte("next"))
 		if first == "mute" {
-			if got := readFrame(t, c); string(got) != "mute" {
-				t.Errorf("the answer is %q", got)
-			}
+			assert.Equal(t, string(readFrame(t, c)), "mute", "the answer")
 		}
-		if d := <-clock.asked; d != time.Hour {
-			t.Errorf("mute for %s", d)
-		}
+		assert.Equal(t, <-clock.asked, time.Hour, "mute for")
 		// No one else is held up, however many come.
 		for range 100 {
 			sendFrame(t, other, []byte("x"))
 			readFrame(t, other)
 		}
-		if n := m.served.Load(); n != 101 {
-			t.Errorf("%d requests were handled while one connection was mute", n)
-		}
+		assert.Equal(t, m.served.Load(), 101, "requests were handled while one connection was mute")
 		clock.over <- time.Time{}
-		if got := readFrame(t, c); string(got) != "next" {
-			t.Errorf("after the wait the answer is %q", got)
-		}
+		assert.Equal(t, string(readFrame(t, c)), "next", "after the wait the answer")
 		sendFrame(t, c, []byte("later"))
-		if got := readFrame(t, c); string(got) != "later" {
-			t.Errorf("it stayed mute, or was it again: %q", got)
-		}
+		assert.Equal(t, string(readFrame(t, c)), "later", "it stayed mute, or was it again")
 		if len(clock.asked) != 0 {
 			t.Errorf("it was mute for another %s", <-clock.asked)
 		}
@@ -97,9 +88,7 @@ func TestAMuteConnectionEndsWithItsClient(t *testing.T) {
 			}
 			c.Close()
 			waitFor(t, name+": the connection is closed", func() bool { return s.Connections() == 0 })
-			if n := m.served.Load(); n != 1 {
-				t.Errorf("%s: %d requests of a client that has gone were handled", name, n)
-			}
+			assert.Equal(t, m.served.Load(), 1, "%s: requests of a client that has gone were handled", name)
 		}
 	}
 }
@@ -114,9 +103,7 @@ func TestShutdownDoesNotWaitForMuteConnections(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	s.Shutdown(ctx)
-	if ctx.Err() != nil {
-		t.Error("it had to be cut off")
-	}
+	assert.NoError(t, ctx.Err(), "it had to be cut off")
 	if _, err := c.Read(make([]byte, 1)); err != io.EOF {
 		t.Errorf("the client sees %v", err)
 	}
@@ -129,9 +116,7 @@ func TestAfterAMuteTimeTheClockIsLookedAt(t *testing.T) {
 	close(over)
 	s := &Server{ctx: t.Context(), after: func(time.Duration) <-chan time.Time { return over }}
 	c := &conn{server: s, mute: time.Second, now: time.Now().Add(-time.Hour)}
-	if !c.stayMute() {
-		t.Fatal("the client has gone")
-	}
+	assert.MustTrue(t, c.stayMute(), "the client has gone")
 	if old := time.Since(c.clock()); old > 30*time.Minute {
 		t.Errorf("the time is that of %s ago", old)
 	}

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"muster/internal/assert"
 	"muster/internal/protocol"
 )
 
@@ -20,18 +21,10 @@ func TestAPanicEndsItsConnectionAndNoOther(t *testing.T) {
 	sendFrame(t, good, []byte("a"))
 	readFrame(t, good)
 	sendFrame(t, bad, []byte("boom"))
-	if !ended(bad) {
-		t.Error("its connection goes on")
-	}
+	assert.True(t, ended(bad), "its connection goes on")
 	sendFrame(t, good, []byte("b"))
-	if got := readFrame(t, good); string(got) != "b" {
-		t.Errorf("another connection gets %q", got)
-	}
+	assert.Equal(t, string(readFrame(t, good)), "b", "another connection gets")
 	waitFor(t, "it is gone", func() bool { return s.Connections() == 1 })
-	if panics.Load() != 1 {
-		t.Errorf("%d panics are counted", panics.Load())
-	}
-	if s.budget.free != s.budget.total {
-		t.Error("its memory is still counted")
-	}
+	assert.Equal(t, panics.Load(), 1, "panics are counted")
+	assert.Equal(t, s.budget.free, s.budget.total, "its memory is still counted")
 }

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/logintest"
 	"muster/internal/protocol"
 )
@@ -67,9 +68,7 @@ func (p *parker) Handle(ctx context.Context, c *Client, frame []byte) (*protocol
 func waitFor(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !ok(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within 20 s", what)
-		}
+		assert.MustFalse(t, time.Now().After(deadline), "%s: not within 20 s", what)
 		<-time.After(time.Millisecond)
 	}
 }
@@ -89,13 +88,9 @@ func TestARequestThatWaitsEndsWithItsClient(t *testing.T) {
 				sendFrame(t, c, make([]byte, behind))
 			}
 			c.Close()
-			if err := <-p.ended; err == nil {
-				t.Errorf("%s: the context ended without error", name)
-			}
+			assert.Error(t, (<-p.ended), "%s: the context ended without error", name)
 			waitFor(t, name+": the connection is closed", func() bool { return s.Connections() == 0 })
-			if n := p.served.Load(); n != 1 {
-				t.Errorf("%s: %d requests of a client that has gone were handled", name, n)
-			}
+			assert.Equal(t, p.served.Load(), 1, "%s: requests of a client that has gone were handled", name)
 		}
 	}
 }
@@ -107,9 +102,7 @@ func TestAConnectionIsLookedAtUntilTheWaitIsOver(t *testing.T) {
 		w.start()
 		began := time.Now()
 		<-hungUp
-		if took := time.Since(began); took != 3*lookEvery {
-			t.Errorf("noticed after %s", took)
-		}
+		assert.Equal(t, time.Since(began), 3*lookEvery, "noticed after")
 		w.stop()
 
 		looks, w = -100, &watch{gone: w.gone, hungUp: w.hungUp}
@@ -117,9 +110,7 @@ func TestAConnectionIsLookedAtUntilTheWaitIsOver(t *testing.T) {
 		time.Sleep(2*lookEvery + lookEvery/2) // In synctest's time.
 		w.stop()
 		time.Sleep(10 * lookEvery)
-		if looks != -98 {
-			t.Errorf("looked %d times in a wait of two and a half intervals", looks+100)
-		}
+		assert.Equal(t, looks, -98, "looked %d times in a wait of two and a half intervals", looks+100)
 	})
 }
 
@@ -133,9 +124,7 @@ func TestRequestsBehindOneThatWaitsAreAnsweredInOrder(t *testing.T) {
 	for _, body := range [][]byte{[]byte("a"), large, []byte("b")} {
 		sendFrame(t, c, body)
 	}
-	if conn.hungUp() {
-		t.Error("a client that sends on is taken for gone")
-	}
+	assert.False(t, conn.hungUp(), "a client that sends on is taken for gone")
 	p.goOn <- struct{}{}
 	for _, want := range [][]byte{[]byte("park"), []byte("a"), large, []byte("b")} {
 		if got := readFrame(t, c); !bytes.Equal(got, want) {
@@ -173,9 +162,7 @@ func TestARequestThatWaitsLeavesTheBudgetOfThoseThatAreRead(t *testing.T) {
 	for _, c := range conns {
 		readFrame(t, c)
 	}
-	if s.parked.free != s.parked.total {
-		t.Errorf("%d bytes free for requests that wait, after all", s.parked.free)
-	}
+	assert.Equal(t, s.parked.free, s.parked.total, "bytes free for requests that wait, after all")
 }
 
 func TestNoRequestHoldsWhatOthersHave(t *testing.T) {
@@ -183,16 +170,10 @@ func TestNoRequestHoldsWhatOthersHave(t *testing.T) {
 	c := &conn{frame: frame{budget: b}}
 	c.client.conn = c
 	b.takeMore(3<<20 + 1)
-	if c.client.Hold(1 << 20) {
-		t.Error("there was room for more than there is")
-	}
-	if !c.client.Hold(1<<20-1) || b.free != 0 {
-		t.Errorf("there was no room, with %d bytes free", b.free)
-	}
+	assert.False(t, c.client.Hold(1<<20), "there was room for more than there is")
+	assert.True(t, c.client.Hold(1<<20-1) && b.free == 0, "there was no room, with %d bytes free", b.free)
 	c.frame.uncount()
-	if b.free != 1<<20-1 {
-		t.Errorf("%d bytes free in the end", b.free)
-	}
+	assert.Equal(t, b.free, 1<<20-1, "bytes free in the end")
 }
 
 func TestWhatARequestHoldsCountsUntilItIsHandled(t *testing.T) {
@@ -211,13 +192,9 @@ func TestWhatARequestHoldsCountsUntilItIsHandled(t *testing.T) {
 	c := dial(t, addr)
 	for _, kind := range []string{"h", "r"} {
 		sendFrame(t, c, bytes.Repeat([]byte(kind), 100_000))
-		if !<-held {
-			t.Error("the budget is not kept")
-		}
+		assert.True(t, <-held, "the budget is not kept")
 		readFrame(t, c)
-		if s.budget.free != s.budget.total {
-			t.Errorf("%d of %d bytes free after the request", s.budget.free, s.budget.total)
-		}
+		assert.True(t, s.budget.free == s.budget.total, "%d of %d bytes free after the request", s.budget.free, s.budget.total)
 	}
 }
 

@@ -259,6 +259,7 @@ func (s *Server) Shutdown(ctx context.Context) {
 	}
 	s.mu.Lock()
 	for c := range s.conns {
+		c.resetIfNew()
 		c.tcp.Close()
 	}
 	s.mu.Unlock()

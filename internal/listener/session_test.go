@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/protocol"
 )
 
@@ -76,9 +77,7 @@ func TestASessionLimitsFramesAndEndsItsConnection(t *testing.T) {
 	s, h, addr := startGate(t, d)
 	c := dial(t, addr)
 	sendFrame(t, c, make([]byte, 101))
-	if !ended(c) {
-		t.Error("a frame above the limit of the session is answered")
-	}
+	assert.True(t, ended(c), "a frame above the limit of the session is answered")
 	c = dial(t, addr)
 	for _, size := range []int{100, 101, 1000} { // The first one lifts the limit.
 		sendFrame(t, c, make([]byte, size))
@@ -87,31 +86,23 @@ func TestASessionLimitsFramesAndEndsItsConnection(t *testing.T) {
 		}
 	}
 	for i, want := range []*budget{s.beforeLogin, s.budget, s.budget} {
-		if got := <-h.budgets; got != want {
-			t.Errorf("frame %d counts against another budget", i)
-		}
+		assert.Equal(t, <-h.budgets, want, "frame %d counts against another budget", i)
 	}
 	sendFrame(t, c, make([]byte, 1001))
-	if !ended(c) {
-		t.Error("a frame above the limit of all is answered")
-	}
+	assert.True(t, ended(c), "a frame above the limit of all is answered")
 	c = dial(t, addr)
 	sendFrame(t, c, []byte("last"))
 	if _, err := io.ReadFull(c, make([]byte, 8)); err != nil {
 		t.Fatalf("the last answer: %v", err)
 	}
-	if !ended(c) {
-		t.Error("the connection goes on after its last answer")
-	}
+	assert.True(t, ended(c), "the connection goes on after its last answer")
 }
 
 func TestWhoTheGateRefusesIsNotServed(t *testing.T) {
 	d := &door{err: errors.New("not you"), entered: make(chan *tls.ConnectionState, 10)}
 	_, _, addr := startGate(t, d)
 	c := dial(t, addr)
-	if !ended(c) {
-		t.Error("a connection that the gate refuses is served")
-	}
+	assert.True(t, ended(c), "a connection that the gate refuses is served")
 	if state := <-d.entered; state != nil {
 		t.Errorf("without TLS there is %+v", state)
 	}
@@ -126,16 +117,12 @@ func TestAHandshakeThatDoesNotComeEndsTheConnection(t *testing.T) {
 	_, addr = startHandler(t, Options{}, handlerFunc(echo), certified(t))
 	c := tls.Client(dial(t, addr), &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // The certificate is this test's own.
 	sendFrame(t, c, []byte("x"))
-	if got := readFrame(t, c); string(got) != "x" {
-		t.Errorf("%q", got)
-	}
+	assert.Equal(t, string(readFrame(t, c)), "x")
 }
 
 func TestALoginThatDoesNotComeEndsTheConnection(t *testing.T) {
 	_, _, addr := startGate(t, &door{entered: make(chan *tls.ConnectionState, 10), patience: 50 * time.Millisecond})
-	if !ended(dial(t, addr)) {
-		t.Error("a client that does not log in is kept")
-	}
+	assert.True(t, ended(dial(t, addr)), "a client that does not log in is kept")
 	_, h, addr := startGate(t, &door{entered: make(chan *tls.ConnectionState, 10)})
 	c := dial(t, addr)
 	sendFrame(t, c, []byte("in")) // It is logged in by this.

@@ -10,8 +10,13 @@ import (
 
 // write sends a response. Bytes in memory go out together; records in a file
 // are sent from it.
-func (c *conn) write(resp queued) error {
-	defer c.release(resp)
+func (c *conn) write(resp queued) (err error) {
+	defer func() {
+		c.release(resp)
+		if resp.counts && err == nil && !c.told.Load() {
+			c.told.Store(true)
+		}
+	}()
 	var pending net.Buffers
 	flush := func() error {
 		if len(pending) == 0 {

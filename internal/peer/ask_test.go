@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/machine"
 	"muster/internal/partition"
 )
@@ -69,9 +70,7 @@ func TestQuestionsThatComeMeanwhileGoOutTogether(t *testing.T) {
 	}()
 	reply(first[0])
 	second := <-f.requests
-	if n := len(second.Request.(*kmsg.AddPartitionsToTxnRequest).Transactions); n != more {
-		t.Errorf("%d questions in one request", n)
-	}
+	assert.Equal(t, len(second.Request.(*kmsg.AddPartitionsToTxnRequest).Transactions), more, "questions in one request")
 	reply(second)
 	for i, out := range answers {
 		if i > 0 && i < asksAtOnce {
@@ -79,9 +78,7 @@ func TestQuestionsThatComeMeanwhileGoOutTogether(t *testing.T) {
 		}
 		got := <-out
 		wantErr := i >= asksAtOnce && (i-asksAtOnce)%10 == 9
-		if got.Start != int64(i) || (got.Err == kerr.TransactionAbortable) != wantErr || got.Err != nil && !wantErr {
-			t.Errorf("%d: %+v", i, got)
-		}
+		assert.True(t, got.Start == int64(i) && (got.Err == kerr.TransactionAbortable) == wantErr && (got.Err == nil || wantErr), "%d: %+v", i, got)
 	}
 }
 
@@ -97,13 +94,9 @@ func TestPartitionsOfATransactionStandTogetherAndOtherTransactionsOfTheIDApart(t
 		t.Errorf("first %+v", req.Transactions)
 	}
 	req = buildQuestions(a.take())
-	if len(req.Transactions) != 1 || req.Transactions[0].ProducerID != 2 || req.Transactions[0].ProducerEpoch != 3 {
-		t.Errorf("then %+v", req.Transactions)
-	}
+	assert.True(t, len(req.Transactions) == 1 && req.Transactions[0].ProducerID == 2 && req.Transactions[0].ProducerEpoch == 3, "then %+v", req.Transactions)
 	req = buildQuestions(a.take())
-	if len(req.Transactions) != 1 || req.Transactions[0].VerifyOnly || len(a.take()) != 0 {
-		t.Errorf("last %+v", req.Transactions)
-	}
+	assert.True(t, len(req.Transactions) == 1 && !req.Transactions[0].VerifyOnly && len(a.take()) == 0, "last %+v", req.Transactions)
 }
 
 func TestARequestHoldsNoMoreQuestionsThanItMay(t *testing.T) {
@@ -131,9 +124,7 @@ func TestManyQuestionsThatDoNotGoTogetherKeepNobodyWaiting(t *testing.T) {
 	for len(a.take()) > 0 {
 		taken++ // If each looked at all that is left, this would take minutes.
 	}
-	if taken != many || len(a.queues) != 0 {
-		t.Errorf("%d of %d were taken", taken, many)
-	}
+	assert.True(t, taken == many && len(a.queues) == 0, "%d of %d were taken", taken, many)
 }
 
 func TestAQuestionThatNobodyAnswersFailsForTheNetwork(t *testing.T) {

@@ -23,7 +23,7 @@ const maxAnswer = 64 << 20
 var (
 	errMoved  = errors.New("the broker has moved")
 	errSilent = errors.New("the broker does not answer")
-	errIdle   = errors.New("nobody uses the connection")
+	errIdle   = errors.New("the connection is idle")
 	// errStranger says that the other has another secret, as it may while the store
 	// that keeps it is put back. Clients must not be told, who would give up.
 	errStranger = errors.New("the broker takes us for a stranger to its cluster")
@@ -230,7 +230,7 @@ func (c *conn) ended() bool {
 	return c.err != nil
 }
 
-// end closes the connection and tells everybody who waits for an answer.
+// end closes the connection and tells everyone who waits for an answer.
 func (c *conn) end(why error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -250,7 +250,7 @@ func decode(req kmsg.Request, body []byte) (kmsg.Response, error) {
 	resp := req.ResponseKind()
 	if resp.IsFlexible() && req.Key() != kmsg.ApiVersions.Int16() {
 		if len(body) == 0 || body[0] != 0 {
-			return nil, errors.New("an answer with a header that nobody knows")
+			return nil, errors.New("a response with an unknown header")
 		}
 		body = body[1:]
 	}

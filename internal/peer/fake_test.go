@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/goleak"
 
+	"muster/internal/assert"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
 	"muster/internal/protocol"
@@ -47,9 +48,7 @@ type fake struct {
 func newFake(t *testing.T, set ...func(*fake)) *fake {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	f := &fake{
 		t: t, listener: l, requests: make(chan arrived, 1000), closed: make(chan struct{}, 100),
 		versions: map[int16][2]int16{18: {0, 4}, 24: {0, 5}, 27: {1, 2}, 65: {0, 0}, 66: {0, 2}},
@@ -230,12 +229,8 @@ func describe(a arrived) {
 
 func wantDescribed(t *testing.T, o outcome, id string) {
 	t.Helper()
-	if o.err != nil {
-		t.Fatal(o.err)
-	}
-	if got := o.resp.(*kmsg.DescribeTransactionsResponse).TransactionStates[0].TransactionalID; got != id {
-		t.Errorf("the answer is about %q, not %q", got, id)
-	}
+	assert.Must(t, o.err)
+	assert.Equal(t, o.resp.(*kmsg.DescribeTransactionsResponse).TransactionStates[0].TransactionalID, id, "the answer is about")
 }
 
 const short = 20 * time.Millisecond

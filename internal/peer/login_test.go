@@ -12,6 +12,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/assert"
 )
 
 // logsIn has the client log in.
@@ -23,9 +25,7 @@ func (f *fake) wantHandshake(answer *kerr.Error) {
 	f.t.Helper()
 	a := <-f.requests
 	req, ok := a.Request.(*kmsg.SASLHandshakeRequest)
-	if !ok || req.Mechanism != "THEIRS" {
-		f.t.Fatalf("it sends %+v before it has logged in", a.Request)
-	}
+	assert.MustTrue(f.t, ok && req.Mechanism == "THEIRS", "it sends %+v before it has logged in", a.Request)
 	resp := kmsg.NewPtrSASLHandshakeResponse()
 	if answer != nil {
 		resp.ErrorCode = answer.Code
@@ -38,9 +38,7 @@ func (f *fake) wantToken(answer func(token string) (string, *kerr.Error)) {
 	f.t.Helper()
 	a := <-f.requests
 	req, ok := a.Request.(*kmsg.SASLAuthenticateRequest)
-	if !ok {
-		f.t.Fatalf("it sends %+v before it has logged in", a.Request)
-	}
+	assert.MustTrue(f.t, ok, "it sends %+v before it has logged in", a.Request)
 	resp := kmsg.NewPtrSASLAuthenticateResponse()
 	said, err := answer(string(req.SASLAuthBytes))
 	resp.SASLAuthBytes = []byte(said)
@@ -64,9 +62,7 @@ func TestABrokerThatDoesNotKnowTheSecretIsToldNothing(t *testing.T) {
 	f.wantHandshake(nil)
 	f.wantToken(challenge)
 	f.wantToken(func(proof string) (string, *kerr.Error) {
-		if strings.Contains(proof, "sesame") {
-			t.Errorf("the password is sent: %s", proof)
-		}
+		assert.False(t, strings.Contains(proof, "sesame"), "the password is sent: %s", proof)
 		return "v=" + strings.Repeat("A", 43) + "=", nil
 	})
 	if o := <-out; !errors.Is(o.err, errImpostor) {
@@ -113,9 +109,7 @@ func (f *fake) letIn() {
 	f.wantToken(func(token string) (string, *kerr.Error) {
 		bare, _, _ := strings.Cut(token, ",p=")
 		salted, err := pbkdf2.Key(sha256.New, "sesame", []byte("salt"), 4096, sha256.Size)
-		if err != nil {
-			f.t.Error(err)
-		}
+		assert.NoError(f.t, err)
 		return "v=" + base64.StdEncoding.EncodeToString(mac(mac(salted, "Server Key"), first+","+ours+","+bare)), nil
 	})
 }
@@ -159,7 +153,5 @@ func TestAConnectionIsNotUsedAnyMoreWhenTheLoginIsAnother(t *testing.T) {
 	for range long {
 		<-f.closed
 	}
-	if n := f.opened.Load(); n != maxConns+1 {
-		t.Errorf("%d connections were opened", n)
-	}
+	assert.Equal(t, f.opened.Load(), maxConns+1, "connections were opened")
 }

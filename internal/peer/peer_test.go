@@ -13,6 +13,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/machine"
 	"muster/internal/metadata"
 )
@@ -34,9 +35,7 @@ func TestRequestsShareSomeConnectionsAndAnswersComeInAnyOrder(t *testing.T) {
 	for i, o := range outcomes {
 		wantDescribed(t, <-o, fmt.Sprint(i))
 	}
-	if n := f.opened.Load(); n != maxConns {
-		t.Errorf("%d connections", n)
-	}
+	assert.Equal(t, f.opened.Load(), maxConns, "connections")
 }
 
 // A broker answers the requests of a connection in their order. One of them may be
@@ -64,9 +63,7 @@ func TestASlowRequestHoldsUpNoOther(t *testing.T) {
 		describe(<-f.requests)
 		wantDescribed(t, <-out, "x")
 	}
-	if n := f.opened.Load(); n != maxConns {
-		t.Errorf("%d connections", n)
-	}
+	assert.Equal(t, f.opened.Load(), maxConns, "connections")
 }
 
 // The other may allow no more connections from here (max.connections.per.ip).
@@ -107,20 +104,14 @@ func TestARequestIsWrittenWithinItsTime(t *testing.T) {
 		out <- err
 	}()
 	link, err := w.link(lane{2, 65})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	conn := link.writer(t)
 	if _, err := conn.roundTrip(canceled(t), described("behind it")); !errors.Is(err, context.Canceled) || conn.ended() {
 		t.Errorf("what waits behind it: %v", err)
 	}
 	cancel()
-	if err := <-out; !errors.Is(err, context.Canceled) {
-		t.Errorf("what is being written: %v", err)
-	}
-	if !conn.ended() {
-		t.Error("half a request is written, and the connection goes on")
-	}
+	assert.ErrorIs(t, <-out, context.Canceled, "what is being written")
+	assert.True(t, conn.ended(), "half a request is written, and the connection goes on")
 }
 
 // writer returns the connection to which someone writes.
@@ -156,9 +147,7 @@ func TestMarkersDoNotShareAConnectionWithQuestions(t *testing.T) {
 	}
 	<-a
 	<-b
-	if n := f.opened.Load(); n != 2 {
-		t.Errorf("%d connections", n)
-	}
+	assert.Equal(t, f.opened.Load(), 2, "connections")
 }
 
 func TestNoMoreRequestsAreUnderWayThanTheOtherIsToBear(t *testing.T) {
@@ -173,9 +162,7 @@ func TestNoMoreRequestsAreUnderWayThanTheOtherIsToBear(t *testing.T) {
 		open = append(open, <-f.requests)
 	}
 	for range maxInFlight {
-		if len(f.requests) > 0 {
-			t.Fatal("more are under way")
-		}
+		assert.MustTrue(t, len(f.requests) == 0, "more are under way")
 		describe(open[0])
 		open = append(open[1:], <-f.requests)
 	}
@@ -200,16 +187,12 @@ func TestARequestIsSentInAVersionThatTheOtherServes(t *testing.T) {
 	out := w.send(req)
 	a := <-f.requests
 	got := a.Request.(*kmsg.WriteTxnMarkersRequest)
-	if got.Version != 1 || got.UnknownTags.Len() != 0 || machine.TxnStartOf(&got.Markers[0].UnknownTags) != 1234 {
-		t.Errorf("sent %+v", got)
-	}
+	assert.True(t, got.Version == 1 && got.UnknownTags.Len() == 0 && machine.TxnStartOf(&got.Markers[0].UnknownTags) == 1234, "sent %+v", got)
 	a.answer(got.ResponseKind())
 	if o := <-out; o.err != nil || o.resp.GetVersion() != 1 {
 		t.Errorf("%+v", o)
 	}
-	if req.Version != 2 || req.UnknownTags.Len() != 0 {
-		t.Errorf("the request was changed: %+v", req)
-	}
+	assert.True(t, req.Version == 2 && req.UnknownTags.Len() == 0, "the request was changed: %+v", req)
 }
 
 func TestWhatAnotherBrokerDoesNotServeIsNotSent(t *testing.T) {
@@ -242,9 +225,7 @@ func TestASilentBrokerIsGivenUpAndConnectedToAgain(t *testing.T) {
 	out := w.send(described("y"))
 	describe(<-f.requests)
 	wantDescribed(t, <-out, "y")
-	if n := f.opened.Load(); n != 2 {
-		t.Errorf("%d connections", n)
-	}
+	assert.Equal(t, f.opened.Load(), 2, "connections")
 }
 
 func TestAConnectionThatEndsFailsWhatIsUnderWay(t *testing.T) {
@@ -300,9 +281,7 @@ func TestABrokerThatCannotBeReachedIsTriedAgainAfterAPause(t *testing.T) {
 		}
 	}
 	l, _ := w.link(lane{2, 65})
-	if l.pause != 4*firstPause {
-		t.Errorf("the pause is %s", l.pause)
-	}
+	assert.Equal(t, l.pause, 4*firstPause, "the pause")
 }
 
 func TestRequestsToThisBrokerTakeNoNetworkAndHaveALimitToo(t *testing.T) {
@@ -342,9 +321,7 @@ func TestWhoAsksThisBrokerDoesNotWaitForAHandlerThatHearsNothing(t *testing.T) {
 	}()
 	<-entered
 	cancel()
-	if err := <-out; !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	assert.ErrorIs(t, <-out, context.Canceled)
 	close(locked)
 	w.Close()
 	if _, err := w.Do(t.Context(), machine.Self, described("x")); !errors.Is(err, errClosed) {
@@ -354,17 +331,13 @@ func TestWhoAsksThisBrokerDoesNotWaitForAHandlerThatHearsNothing(t *testing.T) {
 
 func TestAClientIsClosedWhileItWaitsForASilentBroker(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer silent.Close()
 	port := int32(silent.Addr().(*net.TCPAddr).Port)
 	w := newWorld(t, metadata.Broker{ID: 2, Endpoints: []metadata.Endpoint{{Listener: "L", Host: "127.0.0.1", Port: port}}})
 	out := w.send(described("x"))
 	c, err := silent.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer c.Close()
 	w.Close()
 	if o := <-out; !errors.Is(o.err, errClosed) {

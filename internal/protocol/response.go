@@ -2,11 +2,16 @@ package protocol
 
 import (
 	"encoding/binary"
+	"errors"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/store"
 )
+
+// ErrAway ends a connection that a broker has no answer for at present, so that the client
+// tries again, here or elsewhere.
+var ErrAway = errors.New("this one is leaving, or has yet to join again")
 
 // Response is an answer on its way to the socket: frame bytes, and between them
 // records that may lie in a file. A pending response is completed later,
