@@ -57,23 +57,28 @@ func groupConfig(c *config.Broker, own *metadata.GroupSettings) *group.Config {
 		MaxMetadata:      int(c.Int("offset.metadata.max.bytes")),
 		MaxBytes:         c.Int("muster.groups.max.bytes"),
 		Consumer: group.ConsumerConfig{
-			ConsumerSettings: consumerSettings(c, nil), Groups: ownSettings(c, own),
-			MaxSize: int(c.Int("group.consumer.max.size")), Assignors: group.Assignors(),
+			KindConfig: kindConfig("consumer", c, own), Assignors: group.Assignors(),
 			Migration: group.MigrationPolicy(c.Get("group.consumer.migration.policy")),
 		},
 	}
 }
 
-// consumerSettings is what a consumer group with these settings of its own has.
-func consumerSettings(c *config.Broker, set map[string]string) group.ConsumerSettings {
-	g := config.NewGroup(c, set)
-	return group.ConsumerSettings{Session: g.ConsumerSession, Heartbeat: g.ConsumerHeartbeat, Interval: g.ConsumerInterval}
-}
-
-func ownSettings(c *config.Broker, own *metadata.GroupSettings) map[string]group.ConsumerSettings {
-	out := make(map[string]group.ConsumerSettings, own.Len())
+// kindConfig is the settings that each kind of group has, of one of them.
+func kindConfig(kind string, c *config.Broker, own *metadata.GroupSettings) group.KindConfig {
+	out := group.KindConfig{
+		Settings: settingsOf(kind, c, nil), MaxSize: int(c.Int("group." + kind + ".max.size")), Groups: make(map[string]group.Settings, own.Len()),
+	}
 	for _, id := range own.Groups() {
-		out[id] = consumerSettings(c, own.Of(id))
+		out.Groups[id] = settingsOf(kind, c, own.Of(id))
 	}
 	return out
+}
+
+// settingsOf is what a group with these settings of its own has.
+func settingsOf(kind string, c *config.Broker, set map[string]string) group.Settings {
+	return group.Settings{
+		Session:   config.GroupDuration(c, set, kind+".session.timeout.ms"),
+		Heartbeat: config.GroupDuration(c, set, kind+".heartbeat.interval.ms"),
+		Interval:  config.GroupDuration(c, set, kind+".assignment.interval.ms"),
+	}
 }

@@ -7,10 +7,11 @@ import (
 
 // The settings of the coordinator.
 type (
-	Config           = kind.Config
-	ConsumerConfig   = kind.ConsumerConfig
-	ConsumerSettings = kind.ConsumerSettings
-	MigrationPolicy  = migration.Policy
+	Config          = kind.Config
+	ConsumerConfig  = kind.ConsumerConfig
+	KindConfig      = kind.KindConfig
+	Settings        = kind.Settings
+	MigrationPolicy = migration.Policy
 	// Look is a group as seen by whoever watches all groups.
 	Look = kind.Look
 )

@@ -32,25 +32,25 @@ func reconciling(t testing.TB) *Shard {
 
 // Invariants that find nothing would make every test pass.
 func TestCheckInvariantsFindsWhatIsWrongWithConsumers(t *testing.T) {
-	p := func(n int32) modern.Held {
-		return modern.Held{Partition: modern.Partition{Topic: [16]byte{15: 1}, Number: n}, Since: 1}
+	p := func(n int32) consumer.Held {
+		return consumer.Held{Part: consumer.Partition{Topic: [16]byte{15: 1}, Number: n}, Since: 1}
 	}
 	for what, spoil := range map[string]func(c *consumer.Group, a, b, x *consumer.Member){
 		"a target that is to come":          func(c *consumer.Group, _, _, _ *consumer.Member) { c.TargetEpoch = c.Epoch + 1 },
 		"a member that is to come":          func(c *consumer.Group, a, _, _ *consumer.Member) { a.Current.Epoch = c.TargetEpoch + 1 },
 		"members out of order":              func(c *consumer.Group, a, b, _ *consumer.Member) { c.Members[0], c.Members[1] = b, a },
-		"a partition of two":                func(_ *consumer.Group, _, b, _ *consumer.Member) { b.Current.Assigned = []modern.Held{p(0)} },
-		"a partition to let go of, of two":  func(_ *consumer.Group, _, b, _ *consumer.Member) { b.Current.Assigned = []modern.Held{p(3)} },
-		"a partition of nobody":             func(c *consumer.Group, _, _, _ *consumer.Member) { delete(c.Owners, p(0).Partition) },
-		"an owner of nothing":               func(c *consumer.Group, a, _, _ *consumer.Member) { c.Owners[p(7).Partition] = a },
+		"a partition of two":                func(_ *consumer.Group, _, b, _ *consumer.Member) { b.Current.Assigned = []consumer.Held{p(0)} },
+		"a partition to let go of, of two":  func(_ *consumer.Group, _, b, _ *consumer.Member) { b.Current.Assigned = []consumer.Held{p(3)} },
+		"a partition of nobody":             func(c *consumer.Group, _, _, _ *consumer.Member) { delete(c.Owners, p(0).Part) },
+		"an owner of nothing":               func(c *consumer.Group, a, _, _ *consumer.Member) { c.Owners[p(7).Part] = a },
 		"a partition given in time to come": func(_ *consumer.Group, a, _, _ *consumer.Member) { a.Current.Assigned[0].Since = 9 },
 		"two targets with one partition": func(_ *consumer.Group, _, b, _ *consumer.Member) {
-			b.Target = append([]modern.Partition{p(0).Partition}, b.Target...)
+			b.Target = append([]consumer.Partition{p(0).Part}, b.Target...)
 		},
 		"stable with too little": func(_ *consumer.Group, _, b, _ *consumer.Member) { b.Current.State = modern.Stable },
 		"stable with too much": func(_ *consumer.Group, _, _, x *consumer.Member) {
-			x.Target = []modern.Partition{}
-			x.Current.Assigned = []modern.Held{p(9)}
+			x.Target = []consumer.Partition{}
+			x.Current.Assigned = []consumer.Held{p(9)}
 		},
 		"nobody waits for who has to let go": func(_ *consumer.Group, a, _, _ *consumer.Member) { a.RevokeSeq = 0 },
 		"somebody waits for who has not":     func(_ *consumer.Group, _, b, _ *consumer.Member) { b.RevokeSeq = 7 },
@@ -71,7 +71,7 @@ func TestCheckInvariantsFindsWhatIsWrongWithConsumers(t *testing.T) {
 		"classic members miscounted":         func(c *consumer.Group, _, _, _ *consumer.Member) { c.Classic++ },
 		"protocols of nobody":                func(c *consumer.Group, _, _, _ *consumer.Member) { c.Supported.Add("x", 1) },
 		"a heartbeat of nobody that waits": func(c *consumer.Group, _, _, _ *consumer.Member) {
-			c.Run = &consumer.Run{Parked: &consumer.PendingHeartbeat{Member: "y"}}
+			c.Run = &modern.Run[consumer.Partition, *consumer.Member]{Parked: &modern.Pending[consumer.Partition]{Member: "y"}}
 		},
 	} {
 		s := reconciling(t)

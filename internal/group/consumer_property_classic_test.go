@@ -26,7 +26,7 @@ func TestAnySequenceOfBothProtocolsKeepsTheInvariants(t *testing.T) {
 		w := newConsumers(t)
 		i := "i"
 		for _, c := range []*classicClient{{name: "x"}, {name: "y", coop: true}, {name: "z", instance: &i}} {
-			c.has, c.topics = map[modern.Partition]bool{}, []string{"t"}
+			c.has, c.topics = map[consumer.Partition]bool{}, []string{"t"}
 			w.classics = append(w.classics, c)
 		}
 		t.Repeat(map[string]func(*rapid.T){
@@ -51,7 +51,7 @@ type classicClient struct {
 	phase    phase
 	gen      int32
 	leads    []string // whom it is to assign to
-	has      map[modern.Partition]bool
+	has      map[consumer.Partition]bool
 	flight   machine.RequestID
 	loses    bool
 }
@@ -135,7 +135,7 @@ func (w *consumers) classicJoin(c *classicClient, version int16) kmsg.Request {
 	}
 	sub := kmsg.NewConsumerMemberMetadata()
 	sub.Version, sub.Topics = 1, c.topics
-	for _, p := range slices.SortedFunc(maps.Keys(c.has), modern.ComparePartitions) {
+	for _, p := range slices.SortedFunc(maps.Keys(c.has), modern.Compare[consumer.Partition]) {
 		if t := w.image.TopicByID(p.Topic); t != nil {
 			sub.OwnedPartitions = append(sub.OwnedPartitions, kmsg.ConsumerMemberMetadataOwnedPartition{Topic: t.Name, Partitions: []int32{p.Number}})
 		}
@@ -159,7 +159,7 @@ func (w *consumers) deal(c *classicClient) (out []kmsg.SyncGroupRequestGroupAssi
 	n := 0
 	for _, t := range w.image.Topics() {
 		for i := range t.Partitions {
-			p := modern.Partition{Topic: t.ID, Number: int32(i)}
+			p := consumer.Partition{Topic: t.ID, Number: int32(i)}
 			id := ""
 			for _, other := range w.classics {
 				if other.has[p] && slices.Contains(c.leads, other.id) {
@@ -207,7 +207,7 @@ func (w *consumers) hearClassic(c *classicClient, resp kmsg.Response) {
 			c.phase = phaseMember
 			subscription.EachAssigned(m.MemberAssignment, func(tp subscription.TopicPartition) {
 				if t := w.image.Topic(tp.Topic); t != nil {
-					c.has[modern.Partition{Topic: t.ID, Number: tp.Partition}] = true
+					c.has[consumer.Partition{Topic: t.ID, Number: tp.Partition}] = true
 				}
 			})
 			for p := range before {
@@ -275,7 +275,7 @@ func (w *consumers) checkClassic(t *rapid.T, g *classic.Group) (parked, timers i
 }
 
 // checkClassics says whether a client of the classic protocol works on what is another's.
-func (w *consumers) checkClassics(t *rapid.T, c *consumer.Group, works map[modern.Partition]string) {
+func (w *consumers) checkClassics(t *rapid.T, c *consumer.Group, works map[consumer.Partition]string) {
 	for _, cl := range w.classics {
 		if m := c.Member(cl.id); m == nil || m.Current == nil || m.Now().Epoch == modern.EpochLeaveStatic {
 			continue

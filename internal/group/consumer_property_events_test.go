@@ -197,7 +197,7 @@ func (w *consumers) commit(t *rapid.T) {
 	}
 	slices.SortFunc(req.Topics, func(a, b kmsg.OffsetCommitRequestTopic) int { return int(a.Topic[0]) - int(b.Topic[0]) })
 	m := w.member(c)
-	var now modern.Current
+	var now consumer.Current
 	if m != nil {
 		now = m.Now()
 	}
@@ -209,13 +209,13 @@ func (w *consumers) commit(t *rapid.T) {
 			if !ok || o.Value == nil {
 				continue
 			}
-			p := modern.Partition{Topic: w.image.Topic(o.Topic).ID, Number: o.Partition}
+			p := consumer.Partition{Topic: w.image.Topic(o.Topic).ID, Number: o.Partition}
 			switch since, given := modern.SinceOf(append(slices.Clone(now.Assigned), now.Pending...), p); {
 			case empty && req.Generation < 0:
 			case m == nil || req.Generation > now.Epoch:
 				t.Fatalf("%s:%d was committed by nobody", o.Topic, o.Partition)
 			case req.Generation == now.Epoch:
-			case !slices.ContainsFunc(append(slices.Clone(now.Assigned), now.Pending...), func(h modern.Held) bool { return h.Partition == p && h.Since <= req.Generation }):
+			case !slices.ContainsFunc(append(slices.Clone(now.Assigned), now.Pending...), func(h consumer.Held) bool { return h.Part == p && h.Since <= req.Generation }):
 				t.Fatalf("%s:%d, which it has since %d (%t), was committed in epoch %d", o.Topic, o.Partition, since, given, req.Generation)
 			}
 		}

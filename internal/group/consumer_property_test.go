@@ -58,11 +58,11 @@ type client struct {
 	topics   []string
 	regex    *string
 	epoch    int32
-	has      map[modern.Partition]bool // what it works on
-	told     []modern.Partition        // what it was last told to work on
-	flight   machine.RequestID         // what it waits for, 0 if nothing
-	loses    bool                      // it will not hear the answer to that
-	resends  bool                      // it must say everything anew
+	has      map[consumer.Partition]bool // what it works on
+	told     []consumer.Partition        // what it was last told to work on
+	flight   machine.RequestID           // what it waits for, 0 if nothing
+	loses    bool                        // it will not hear the answer to that
+	resends  bool                        // it must say everything anew
 	joined   bool
 	heard    bool // it was answered since the last load
 }
@@ -74,7 +74,7 @@ func newConsumers(t *rapid.T) *consumers {
 	w.cfg.OffsetsRetention = time.Hour
 	w.cfg.Consumer.AtOnce = pick(t, "at once", 0, 0, 1)
 	for _, c := range []*client{{id: "a"}, {id: "b"}, {id: "c", instance: &i}, {id: "d", instance: &i}, {id: "e", instance: &j}} {
-		c.has, c.topics = map[modern.Partition]bool{}, []string{"t"}
+		c.has, c.topics = map[consumer.Partition]bool{}, []string{"t"}
 		w.clients = append(w.clients, c)
 	}
 	w.image = withPartitions(imageOf(w.topics), w.counts)
@@ -176,8 +176,8 @@ func (c *client) hear(m *kmsg.ConsumerGroupHeartbeatResponse) {
 			c.told = nil
 			for _, t := range m.Assignment.Topics {
 				for _, n := range t.Partitions {
-					c.told = append(c.told, modern.Partition{Topic: t.TopicID, Number: n})
-					c.has[modern.Partition{Topic: t.TopicID, Number: n}] = true
+					c.told = append(c.told, consumer.Partition{Topic: t.TopicID, Number: n})
+					c.has[consumer.Partition{Topic: t.TopicID, Number: n}] = true
 				}
 			}
 		}
@@ -245,7 +245,7 @@ func (w *consumers) checkEpochs(t *rapid.T, c *consumer.Group) {
 // checkClients says whether two members work on the same partition. Who was fenced has
 // lost what it has, also if half of that was stored.
 func (w *consumers) checkClients(t *rapid.T, c *consumer.Group) {
-	works := map[modern.Partition]string{}
+	works := map[consumer.Partition]string{}
 	for _, cl := range w.clients {
 		if m := c.Member(cl.id); m == nil || m.Current == nil || m.Now().Epoch == modern.EpochLeaveStatic || w.losses > 0 && !cl.heard {
 			continue
@@ -280,7 +280,7 @@ func (w *consumers) settle(t *rapid.T) {
 		w.settleClassics(t)
 		return
 	}
-	if c.StateName() != consumer.StateStable {
+	if c.StateName() != modern.StateStable {
 		t.Fatalf("nothing has happened for long, and the group is %s", c.StateName())
 	}
 	w.pass(t, 5*time.Second)
@@ -293,9 +293,9 @@ func (w *consumers) settle(t *rapid.T) {
 		}
 	}
 	w.settleClassics(t)
-	for _, topic := range c.Subscribed(w.image) {
+	for _, topic := range c.FindTopics(w.image).Found {
 		for n := range topic.Partitions {
-			if c.Owners[modern.Partition{Topic: topic.ID, Number: int32(n)}] == nil {
+			if c.Owners[consumer.Partition{Topic: topic.ID, Number: int32(n)}] == nil {
 				t.Fatalf("nobody has partition %d of %s", n, topic.Name)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"muster/internal/group/classic"
 	"muster/internal/group/consumer"
 	"muster/internal/group/kind"
+	"muster/internal/group/modern"
 	"muster/internal/journal"
 	"muster/internal/machine"
 	"muster/internal/metadata"
@@ -96,7 +97,7 @@ func (c *crowd) settle(members []string) {
 		for _, m := range members {
 			c.beat(m)
 		}
-		if c.shard.consumer("g").StateName() == consumer.StateStable {
+		if c.shard.consumer("g").StateName() == modern.StateStable {
 			return
 		}
 	}

@@ -94,7 +94,7 @@ func TestALookAtAConsumerGroupHasItsPartitions(t *testing.T) {
 				t.Errorf("%s has %v", m.ID, m.Parts)
 			}
 			for j, p := range mem.Now().Assigned {
-				if m.Parts[j] != (kind.PartLook{Topic: p.Topic, Partition: p.Number}) {
+				if m.Parts[j] != (kind.PartLook{Topic: p.Part.Topic, Partition: p.Part.Number}) {
 					t.Errorf("%s has %v", m.ID, m.Parts)
 				}
 			}

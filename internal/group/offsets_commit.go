@@ -20,10 +20,14 @@ const commitGroupNotFound = 9
 func (x step) commit(r *machine.Request, m *kmsg.OffsetCommitRequest) {
 	resp := kmsg.NewPtrOffsetCommitResponse()
 	resp.Version = m.Version
-	err := x.checkCommit(r, m)
+	replacing := replaces(m)
+	var err *kerr.Error
+	if !replacing {
+		err = x.checkCommit(r, m)
+	}
 	g := x.Groups[m.Group]
 	var reset *offsetCount // for the journal, if someone from outside commits
-	if err == nil && outsider(g, m) {
+	if err == nil && !replacing && outsider(g, m) {
 		reset = &offsetCount{}
 	}
 	for i := range m.Topics {
@@ -34,7 +38,10 @@ func (x step) commit(r *machine.Request, m *kmsg.OffsetCommitRequest) {
 			p := kmsg.NewOffsetCommitResponseTopicPartition()
 			p.Partition = t.Partitions[j].Partition
 			code := err
-			if code == nil {
+			switch {
+			case replacing:
+				x.replaceOne(m.Group, t.Topic, &t.Partitions[j])
+			case code == nil:
 				code = x.commitOne(m, t, &t.Partitions[j], reset)
 			}
 			if code != nil {

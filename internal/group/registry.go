@@ -10,6 +10,6 @@ import (
 // kinds is the registry of the kinds of groups that there are. The first is that of groups
 // that have only offsets.
 var kinds = []kind.Kind{
-	{Name: schema.Classic, Make: func(b kind.Base) kind.Group { return classic.New(b) }, Request: classic.Request},
-	{Name: schema.Consumer, Make: func(b kind.Base) kind.Group { return consumer.New(b) }, Request: consumer.Request},
+	{Name: schema.Classic, Make: func(b kind.Base) kind.Group { return classic.New(b) }, APIs: classic.APIs},
+	{Name: schema.Consumer, Make: func(b kind.Base) kind.Group { return consumer.New(b) }, APIs: consumer.APIs},
 }

@@ -340,10 +340,10 @@ func (s *scenario) showConsumerState(c *consumer.Group) {
 // The group has settings of its own; what is left out is as for all groups. Without any
 // it has none.
 func (s *scenario) settings(d *datadriven.TestData) {
-	own, id := s.cfg.Consumer.ConsumerSettings, d.CmdArgs[0].Key
+	own, id := s.cfg.Consumer.Settings, d.CmdArgs[0].Key
 	groups := maps.Clone(s.cfg.Consumer.Groups)
 	if groups == nil {
-		groups = map[string]kind.ConsumerSettings{}
+		groups = map[string]kind.Settings{}
 	}
 	for _, a := range d.CmdArgs[1:] {
 		switch v := harness.ParseDuration(s.T, a.Vals[0]); a.Key {

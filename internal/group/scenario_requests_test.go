@@ -167,7 +167,7 @@ func (s *scenario) leave(d *datadriven.TestData) {
 	s.request(a.Who(), req)
 }
 
-// commit a [generation=1] [offsets=(t:0=5,t:1=7/note,t:2=9/x*4097)] [retention=1h] [epoch=3] [v=9]
+// commit a [generation=1] [offsets=(t:0=5,t:1=7/note,t:2=9/x*4097)] [retention=1h] [epoch=3] [replaces=4] [v=9]
 // Generation -1 is that of a consumer outside of the group protocol, or of an
 // administrator. After an offset may stand its metadata, repeated some times.
 func (s *scenario) commit(d *datadriven.TestData) {
@@ -191,6 +191,9 @@ func (s *scenario) commit(d *datadriven.TestData) {
 		}
 		if ok {
 			p.Metadata = &metadata
+		}
+		if a.D.HasArg("replaces") {
+			machine.Replaces(a.Number("replaces", 0)).Set(&p.UnknownTags)
 		}
 		req.Topics = append(req.Topics, kmsg.OffsetCommitRequestTopic{Topic: topic, Partitions: []kmsg.OffsetCommitRequestTopicPartition{p}})
 	}

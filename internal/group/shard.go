@@ -27,9 +27,6 @@ package group
 
 import (
 	"slices"
-	"strings"
-
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/group/kind"
 	"muster/internal/group/schema"
@@ -46,28 +43,6 @@ func Definition(config func() kind.Config) machine.Definition {
 		},
 		Fail: failed, NeedsRandom: needsRandom, WhileLoading: whileLoading,
 	}
-}
-
-// needsRandom says whether a request may need random bytes, which are made
-// into the id of a member that joins. Everything else, heartbeats above all, is
-// spared the cost of them.
-func needsRandom(req kmsg.Request) bool {
-	switch m := req.(type) {
-	case *kmsg.JoinGroupRequest:
-		return true
-	case *kmsg.ConsumerGroupHeartbeatRequest:
-		return strings.TrimSpace(m.MemberID) == ""
-	}
-	return false
-}
-
-// whileLoading answers heartbeats: it is Kafka's rule that a member is not
-// troubled by a load.
-func whileLoading(req kmsg.Request) kmsg.Response {
-	if _, ok := req.(*kmsg.HeartbeatRequest); ok {
-		return failed(req, nil)
-	}
-	return nil
 }
 
 // Configured changes the settings.
@@ -131,32 +106,6 @@ func (s *Shard) Step(in machine.Input) machine.Effects {
 // ReleaseEffects implements machine.EffectsReleaser: what the last step was about is not kept until
 // the next one.
 func (s *Shard) ReleaseEffects() { s.step.Forget() }
-
-func (x step) request(r *machine.Request) {
-	switch m := r.Msg.(type) {
-	case *kmsg.OffsetCommitRequest:
-		x.commit(r, m)
-	case *kmsg.TxnOffsetCommitRequest:
-		x.txnCommit(r, m)
-	case *kmsg.WriteTxnMarkersRequest:
-		x.writeMarkers(r, m)
-	case *kmsg.OffsetFetchRequest:
-		x.fetchOffsets(r, m)
-	case *kmsg.OffsetDeleteRequest:
-		x.deleteOffsets(r, m)
-	case *kmsg.ListGroupsRequest:
-		x.list(r, m)
-	case *kmsg.DeleteGroupsRequest:
-		x.deleteGroups(r, m)
-	default:
-		for i := range kinds {
-			if kinds[i].Request(x.Step, r) {
-				return
-			}
-		}
-		panic("a request that no group handles: " + kmsg.NameForKey(r.Msg.Key()))
-	}
-}
 
 // timerFired handles a timer, unless it has been replaced or cancelled since.
 func (x step) timerFired(e machine.TimerFired) {

@@ -162,7 +162,7 @@ func markerAnswer(m *kmsg.WriteTxnMarkersRequestMarker, code int16) kmsg.WriteTx
 
 // failMarkers answers that the partition cannot take markers now, which has the
 // transaction coordinator look up its leader again and go on.
-func failMarkers(req *kmsg.WriteTxnMarkersRequest, resp *kmsg.WriteTxnMarkersResponse) {
+func failMarkers(req *kmsg.WriteTxnMarkersRequest, resp *kmsg.WriteTxnMarkersResponse, _ int16) {
 	for i := range req.Markers {
 		resp.Markers = append(resp.Markers, markerAnswer(&req.Markers[i], kerr.NotLeaderForPartition.Code))
 	}

@@ -27,7 +27,7 @@ func (c *call) client() coordinator.Client {
 }
 
 // asks is client together with who logged in, for coordinators that look for things
-// which not everybody may know of.
+// which not everyone may know of.
 func (c *call) asks() coordinator.Client {
 	from := c.client()
 	from.Asker.Principal, from.Asker.Groups = c.principal(), c.origin.Groups

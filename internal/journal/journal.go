@@ -44,8 +44,8 @@ type Entry struct {
 	Topics     []TopicCount  `json:"topics,omitempty"`
 	TopicN     int           `json:"topicCount,omitempty"`
 
-	// Of groups of the consumer protocol, whose Generation is the group epoch.
-	Type           string   `json:"type,omitempty"`           // TypeConsumer, else empty
+	// Of groups in which the coordinator assigns, whose Generation is the group epoch.
+	Type           string   `json:"type,omitempty"`           // such as TypeConsumer; empty of classic groups
 	TargetEpoch    int32    `json:"targetEpoch,omitempty"`    // that the target assignment is of
 	ProtocolBefore string   `json:"protocolBefore,omitempty"` // the assignor of the target before, if it was another
 	Shares         []Share  `json:"shares,omitempty"`         // members that are to have more or less than they have
@@ -59,8 +59,16 @@ type Entry struct {
 	SuspectN int       `json:"suspectCount,omitempty"`
 }
 
-// TypeConsumer is the type of groups of the consumer protocol (KIP-848).
-const TypeConsumer = "consumer"
+// Types of groups. TypeConsumer is the consumer protocol's (KIP-848).
+const (
+	TypeClassic  = "classic"
+	TypeConsumer = "consumer"
+)
+
+// Assigns says whether the coordinator assigns in groups of a type. Only in classic groups
+// a member does, which leads the others: those have generations and join phases, all others
+// have epochs.
+func Assigns(groupType string) bool { return groupType != "" && groupType != TypeClassic }
 
 // EntryKind says what a journal entry tells.
 type EntryKind string

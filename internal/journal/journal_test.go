@@ -215,3 +215,12 @@ func FuzzPartitionForIsInRange(f *testing.F) {
 		}
 	})
 }
+
+// What is told of a group of a kind to come is told as of those that have epochs.
+func TestTheCoordinatorAssignsInAllButClassicGroups(t *testing.T) {
+	for groupType, want := range map[string]bool{"": false, TypeClassic: false, TypeConsumer: true, "share": true} {
+		if Assigns(groupType) != want {
+			t.Errorf("in a group of type %q it assigns: %t", groupType, !want)
+		}
+	}
+}

@@ -308,7 +308,7 @@ func (st *stepped) prepare() {
 
 // generationBlock is how many numbers a leap passes over at most: after a load the
 // first generation is in the next block.
-const generationBlock = 1024
+const generationBlock = 1 << 14
 
 // form begins a new generation.
 func (st *stepped) form(generation int32) {

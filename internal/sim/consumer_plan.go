@@ -35,7 +35,7 @@ func newConsumersPlan(r *rand.Rand) plan {
 		p.faults.busy, p.faults.client = d.Share(0.8), seeds.Uniform(r, 6*time.Second, 40*time.Second)
 		p.faults.topics = seeds.Uniform(r, 8*time.Second, 40*time.Second)
 	}
-	p.config.Consumer.ConsumerSettings = group.ConsumerSettings{
+	p.config.Consumer.Settings = group.Settings{
 		Session:   seeds.Uniform(r, 5*time.Second, 15*time.Second).Truncate(time.Millisecond),
 		Heartbeat: seeds.Uniform(r, 700*time.Millisecond, 2*time.Second).Truncate(time.Millisecond),
 		Interval:  []time.Duration{0, time.Second, 3 * time.Second}[r.IntN(3)],

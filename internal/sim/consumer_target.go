@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/group/assignor"
+	"muster/internal/group/modern"
 	"muster/internal/group/schema"
 	"muster/internal/machine"
 	"muster/internal/metadata"
@@ -50,7 +51,7 @@ func (c *coordinator) runTask(t machine.Task) {
 		w.Count("slow task")
 	}
 	result := t.Run()
-	if _, ok := result.([][]assignor.Partitions); ok {
+	if _, ok := result.([]modern.Share[modern.Partition]); ok {
 		v := c.view(c.tasks[t.ID].group)
 		c.tasks[t.ID].wants, c.tasks[t.ID].epoch = v.roster.assign(w.topics.image, c.config.Consumer.Assignors), v.roster.epoch
 	}

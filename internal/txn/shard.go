@@ -198,7 +198,7 @@ func (x *step) write(id string, v *Value) {
 }
 
 // fits says whether a record can be stored. What cannot is refused before
-// anything is changed, for the sake of everybody else in the shard.
+// anything is changed, for the sake of everyone else in the shard.
 func (x *step) fits(id string, v *Value) bool {
 	r := Record{TransactionalID: id, Value: v}
 	return x.maxBatch <= 0 || machine.RecordOverhead+r.Size() <= x.maxBatch

@@ -116,8 +116,8 @@ func (w *Watch) tell(suspected []lag.Suspicion) {
 			continue
 		}
 		e := journal.Entry{Time: snapshot.At, Group: s.Group, Kind: journal.KindSuspected, State: g.State, Before: g.Members, After: g.Members, SuspectN: s.N}
-		if g.Type == journal.TypeConsumer {
-			e.Type = journal.TypeConsumer
+		if journal.Assigns(g.Type) {
+			e.Type = g.Type
 		}
 		for _, p := range s.Partitions {
 			e.Suspects = append(e.Suspects, journal.Suspect(p))

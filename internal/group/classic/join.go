@@ -29,25 +29,6 @@ type Host interface {
 	LeaveClassic(x *kind.Step, r *machine.Request, m *kmsg.LeaveGroupRequestMember) *kerr.Error
 }
 
-// Request handles the requests of the classic protocol.
-func Request(x *kind.Step, r *machine.Request) bool {
-	switch m := r.Msg.(type) {
-	case *kmsg.JoinGroupRequest:
-		join(x, r, m)
-	case *kmsg.SyncGroupRequest:
-		sync(x, r, m)
-	case *kmsg.HeartbeatRequest:
-		heartbeat(x, r, m)
-	case *kmsg.LeaveGroupRequest:
-		leave(x, r, m)
-	case *kmsg.DescribeGroupsRequest:
-		describe(x, r, m)
-	default:
-		return false
-	}
-	return true
-}
-
 // join handles JoinGroup. The order of the checks is Kafka's.
 func join(x *kind.Step, r *machine.Request, m *kmsg.JoinGroupRequest) {
 	session := time.Duration(m.SessionTimeoutMillis) * time.Millisecond

@@ -66,7 +66,7 @@ func (g *Group) touch(x *kind.Step, m *Member, d time.Duration) {
 
 func (g *Group) rearm(x *kind.Step, m *Member, d time.Duration) {
 	m.Deadline = x.Now.Add(d)
-	m.TimerAt = g.SessionTimer(m.ID, m.Silent, m.Session, m.Deadline)
+	m.TimerAt = x.SessionTimer(&g.Base, m.ID, m.Silent, m.Session, m.Deadline)
 	m.TimerSeq = x.Arm(SessionKey(g, m.ID), m.TimerAt)
 }
 
@@ -86,7 +86,7 @@ func (g *Group) sessionFired(x *kind.Step, e machine.TimerFired) {
 		return
 	case x.Now.Before(m.Deadline):
 		x.NoteSilence(&g.Base, m.ID, m.Silent, m.Session)
-		m.TimerAt = g.SessionTimer(m.ID, m.Silent, m.Session, m.Deadline)
+		m.TimerAt = x.SessionTimer(&g.Base, m.ID, m.Silent, m.Session, m.Deadline)
 		m.TimerSeq = x.Arm(e.Key, m.TimerAt)
 		return
 	case !m.IsNew && (m.Join != 0 || m.Sync != 0):

@@ -1,6 +1,7 @@
 package classic
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -46,9 +47,11 @@ func (s *small) step(event func(x *kind.Step)) machine.Effects {
 func (s *small) send(m kmsg.Request) machine.Effects {
 	s.last++
 	return s.step(func(x *kind.Step) {
-		if !Request(x, &machine.Request{ID: s.last, ClientID: "c", Host: "h", Msg: m}) {
+		i := slices.IndexFunc(APIs, func(a kind.API) bool { return a.Key.Int16() == m.Key() })
+		if i < 0 {
 			s.t.Fatalf("%T is not handled", m)
 		}
+		APIs[i].Serve(x, &machine.Request{ID: s.last, ClientID: "c", Host: "h", Msg: m})
 	})
 }
 

@@ -56,11 +56,11 @@ func (g *Group) SyncClassic(x *kind.Step, r *machine.Request, m *kmsg.SyncGroupR
 		return
 	}
 	g.stopSyncTimer(x, mem)
-	g.touch(x, mem)
+	g.Touch(x, mem)
 	resp := kmsg.NewPtrSyncGroupResponse()
 	protocolType := subscription.ConsumerType
 	resp.Version, resp.ProtocolType, resp.Protocol = m.Version, &protocolType, &protocol.Name
-	resp.MemberAssignment = AssignmentBytes(x.Image, modern.PartitionsHeld(now.Assigned), protocol.Metadata)
+	resp.MemberAssignment = AssignmentBytes(x.Image, modern.PartsHeld(now.Assigned), protocol.Metadata)
 	x.Reply(r.ID, resp)
 }
 
@@ -69,7 +69,7 @@ const maxAssignmentVersion = 3
 
 // AssignmentBytes writes partitions as a client of the classic protocol reads them: by
 // their topics' names, in the version of its subscription.
-func AssignmentBytes(image *metadata.Image, list []modern.Partition, subscription []byte) []byte {
+func AssignmentBytes(image *metadata.Image, list []Partition, subscription []byte) []byte {
 	a := kmsg.NewConsumerMemberAssignment()
 	if len(subscription) >= 2 {
 		a.Version = min(max(int16(binary.BigEndian.Uint16(subscription)), 0), maxAssignmentVersion)
@@ -104,11 +104,11 @@ func (g *Group) HeartbeatClassic(x *kind.Step, m *kmsg.HeartbeatRequest) *kerr.E
 	if err != nil {
 		return err
 	}
-	g.touch(x, mem)
+	g.Touch(x, mem)
 	x.From = len(x.Records)
-	g.bump(x, change{})
-	g.refresh(x)
-	g.retarget(x)
+	g.Bump(x, modern.Change{})
+	g.Refresh(x)
+	g.Retarget(x)
 	now := mem.Now()
 	if now.Epoch < g.TargetEpoch || now.State == modern.Unrevoked || now.State == modern.Unreleased && !g.isWaiting(x, mem) {
 		g.waitForJoin(x, mem)
@@ -141,14 +141,14 @@ func (g *Group) LeaveClassic(x *kind.Step, r *machine.Request, m *kmsg.LeaveGrou
 	if mem == nil {
 		return kerr.UnknownMemberID
 	}
-	g.addLeaveTrigger(x, r, mem)
-	g.fence(x, mem)
+	g.AddLeaveTrigger(x, r, mem)
+	g.Fence(x, mem)
 	return nil
 }
 
-// sessionOf is how long a member may be silent: in the classic protocol it says so
+// Session is how long a member may be silent: in the classic protocol it says so
 // itself.
-func (g *Group) sessionOf(x *kind.Step, mem *Member) time.Duration {
+func (g *Group) Session(x *kind.Step, mem *Member) time.Duration {
 	if mem.Metadata != nil && mem.Metadata.Classic != nil && mem.Metadata.Classic.SessionTimeoutMillis > 0 {
 		return time.Duration(mem.Metadata.Classic.SessionTimeoutMillis) * time.Millisecond
 	}
@@ -185,12 +185,12 @@ func (g *Group) classicFired(x *kind.Step, e machine.TimerFired) {
 	case mem == nil:
 	case e.Key.Kind == kind.TimerJoin && mem.JoinSeq == e.Seq:
 		mem.JoinSeq = 0
-		addMemberTrigger(x, journal.TriggerNoJoin, mem, nil)
-		g.fence(x, mem)
+		modern.AddMemberTrigger(x, journal.TriggerNoJoin, mem, nil)
+		g.Fence(x, mem)
 	case e.Key.Kind == kind.TimerSync && mem.SyncSeq == e.Seq:
 		mem.SyncSeq = 0
-		addMemberTrigger(x, journal.TriggerNoSync, mem, nil)
-		g.fence(x, mem)
+		modern.AddMemberTrigger(x, journal.TriggerNoSync, mem, nil)
+		g.Fence(x, mem)
 	}
 }
 
@@ -203,13 +203,6 @@ func (g *Group) useProtocolTimers(x *kind.Step, mem *Member) {
 	g.stopJoinTimer(x, mem)
 	g.stopSyncTimer(x, mem)
 	if mem.Now().State == modern.Unrevoked && mem.RevokeSeq == 0 {
-		g.giveTimeToRevoke(x, mem)
+		mem.StartRevoking(x, g.ID, mem.rebalanceTimeout())
 	}
-}
-
-// stopWaiting cancels all timers of a member.
-func (g *Group) stopWaiting(x *kind.Step, mem *Member) {
-	g.stopJoinTimer(x, mem)
-	g.stopSyncTimer(x, mem)
-	mem.Stop(x, g.ID)
 }

@@ -30,7 +30,7 @@ func (g *Group) JoinClassic(x *kind.Step, r *machine.Request, m *kmsg.JoinGroupR
 		g.joinNonEmpty(x, r, m)
 		return true
 	case m.MemberID == "":
-		g.deleteGroupRecords(x)
+		g.DeleteRecords(x)
 		return false
 	case m.ProtocolType == "" || len(m.Protocols) == 0:
 		classic.JoinError(x, r, m, m.MemberID, kerr.InconsistentGroupProtocol)
@@ -63,7 +63,7 @@ func (g *Group) joinNonEmpty(x *kind.Step, r *machine.Request, m *kmsg.JoinGroup
 		return
 	}
 	meta := p.classicMetadata(r, m, w, x.Hosts)
-	if !x.Fits(&schema.ConsumerMemberRecord{Group: g.ID, Member: id, Value: meta}) || !fitsReplacement(x, p.replaces, g.ID, id) {
+	if !x.Fits(&schema.ConsumerMemberRecord{Group: g.ID, Member: id, Value: meta}) || !p.fits(x, id) {
 		classic.JoinError(x, r, m, m.MemberID, kerr.UnknownServerError)
 		return
 	}
@@ -108,7 +108,7 @@ func (g *Group) classicPlace(x *kind.Step, r *machine.Request, m *kmsg.JoinGroup
 	}
 	switch {
 	case m.MemberID == "" && m.InstanceID != nil:
-		return *m.InstanceID + "-" + classic.UUID(x.Random), place{replaces: holder}, nil
+		return *m.InstanceID + "-" + classic.UUID(x.Random), place{in: g, Place: modern.Place[*Member]{Replaces: holder}}, nil
 	case m.MemberID == "":
 		return r.ClientID + "-" + classic.UUID(x.Random), p, nil
 	case m.InstanceID != nil && holder == nil:
@@ -116,16 +116,16 @@ func (g *Group) classicPlace(x *kind.Step, r *machine.Request, m *kmsg.JoinGroup
 	case m.InstanceID != nil && holder.ID != m.MemberID:
 		return "", p, kerr.FencedInstanceID
 	}
-	return m.MemberID, place{known: g.Member(m.MemberID)}, nil
+	return m.MemberID, place{Place: modern.Place[*Member]{Known: g.Member(m.MemberID)}}, nil
 }
 
 // classicMetadata is what a member of the classic protocol says of itself. It names all
 // topics, so a regular expression that its predecessor had is none of its own.
 func (p place) classicMetadata(r *machine.Request, m *kmsg.JoinGroupRequest, w subscription.Subscription, known kind.Hosts) *schema.ConsumerMember {
 	v := &schema.ConsumerMember{Instance: m.InstanceID, Rack: w.Rack, ClientID: r.ClientID, Host: known.Of(r.Host), Topics: sortedNames(w.Topics)}
-	was := p.known
-	if p.replaces != nil {
-		was = p.replaces
+	was := p.Known
+	if p.Replaces != nil {
+		was = p.Replaces
 	}
 	if was != nil {
 		v.Assignor = was.Metadata.Assignor
@@ -149,33 +149,33 @@ func (p place) classicMetadata(r *machine.Request, m *kmsg.JoinGroupRequest, w s
 
 // admitClassic lets a member of the classic protocol join, or join again.
 func (g *Group) admitClassic(x *kind.Step, r *machine.Request, m *kmsg.JoinGroupRequest, id string, p place, meta *schema.ConsumerMember, w subscription.Subscription) {
-	overtaken := p.known != nil && g.answerOvertaken(x, p.known)
+	overtaken := p.Known != nil && g.AnswerOvertaken(x, p.Known)
 	p.remember()
 	epoch := g.Epoch
 	x.From = len(x.Records)
-	if p.replaces != nil {
-		g.replaceStatic(x, p.replaces, id, meta)
+	if p.Replaces != nil {
+		g.ReplaceStatic(x, p.Replaces, id, &schema.ConsumerMemberRecord{Group: g.ID, Member: id, Value: meta})
 	}
 	g, mem, ch := subscribe(x, g.ID, id, p, meta)
 	g.useProtocolTimers(x, mem)
 	g.addChangeTrigger(x, mem, p, ch)
-	g.bump(x, ch)
-	g.refresh(x)
-	g.retarget(x) // If that is done elsewhere, the member is told to join again.
+	g.Bump(x, ch)
+	g.Refresh(x)
+	g.Retarget(x) // If that is done elsewhere, the member is told to join again.
 	was, told := mem.Now(), mem.Since
-	g.noteHeard(x, mem)
-	g.reconcile(x, mem, PendingHeartbeat{Heartbeat: modern.Heartbeat{Tells: true, Owned: modern.PartitionsNamed(x.Image, w.Owned)}, unsubscribed: ch.topics || overtaken})
+	g.NoteHeard(x, mem)
+	g.Reconcile(x, mem, pending{Heartbeat: modern.Heartbeat[Partition]{Tells: true, Owned: modern.PartitionsNamed(x.Image, w.Owned)}, Unsubscribed: ch.Topics || overtaken})
 	if to := g.DowngradedWithout(x, nil, id); to != nil {
-		quiet := g.Epoch == epoch && g.StateName() == StateStable && m.Version >= classic.JoinSkipAssignment
+		quiet := g.Epoch == epoch && g.StateName() == modern.StateStable && m.Version >= classic.JoinSkipAssignment
 		members := g.Present
 		next := g.downgrade(x, to, quiet)
 		NoteDowngraded(x, next, kind.By(r), members)
 		joinDowngraded(x, next, id, r, m, quiet)
 		return
 	}
-	g.noteProgress(x, mem, &was, told)
+	g.NoteProgress(x, mem, &was, told)
 	g.stopJoinTimer(x, mem)
-	g.touch(x, mem)
+	g.Touch(x, mem)
 	mem.SyncSeq = x.Arm(mem.Timer(kind.TimerSync, g.ID), x.Now.Add(mem.rebalanceTimeout()))
 	replyJoin(x, r.ID, m.Version, id, mem.Now().Epoch, firstProtocol(mem.Metadata.Classic).Name)
 }

@@ -39,7 +39,7 @@ func describeGroup(x *kind.Step, id string) kmsg.ConsumerGroupDescribeResponseGr
 	case !ok:
 		return fail(kerr.GroupIDNotFound, "Group "+id+" is not a consumer group.")
 	}
-	out.State, out.Epoch, out.AssignmentEpoch, out.AssignorName = g.StateName(), g.Epoch, g.TargetEpoch, g.chosenAssignor(x)
+	out.State, out.Epoch, out.AssignmentEpoch, out.AssignorName = g.StateName(), g.Epoch, g.TargetEpoch, g.Assignor(x)
 	for _, mem := range g.Members {
 		if mem.Metadata != nil {
 			out.Members = append(out.Members, g.describeMember(x, mem, x.Cfg.Consumer.Of(id).Session))
@@ -65,7 +65,7 @@ func (g *Group) describeMember(x *kind.Step, mem *Member, session time.Duration)
 	}
 	var held describedParts
 	for _, p := range now.Assigned {
-		held.add(x.Image, p.Partition)
+		held.add(x.Image, p.Part)
 	}
 	out.Assignment.TopicPartitions = held.list
 	var target describedParts
@@ -83,7 +83,7 @@ type describedParts struct {
 	last metadata.TopicID
 }
 
-func (d *describedParts) add(image *metadata.Image, p modern.Partition) {
+func (d *describedParts) add(image *metadata.Image, p Partition) {
 	if len(d.list) == 0 || d.last != p.Topic {
 		if image == nil || image.TopicByID(p.Topic) == nil {
 			return
@@ -105,9 +105,9 @@ func (g *Group) Details(x *kind.Step, mem *Member, session time.Duration) *journ
 	}
 	switch now.State {
 	case modern.Unrevoked:
-		var parts []modern.Partition
+		var parts []Partition
 		for _, p := range now.Pending {
-			parts = append(parts, p.Partition)
+			parts = append(parts, p.Part)
 		}
 		d := &differences{image: x.Image}
 		s.Revoking, s.Since, s.Until = d.byTopic(parts), mem.Since, mem.RevokeBy

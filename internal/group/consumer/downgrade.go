@@ -1,8 +1,6 @@
 package consumer
 
 import (
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -44,7 +42,7 @@ func (g *Group) DowngradedWithout(x *kind.Step, gone *Member, joins string) *dow
 	if !x.Cfg.Consumer.Migration.Downgrades() || left == 0 || left != classic || left > x.Cfg.MaxSize {
 		return nil
 	}
-	now := downgradeRefusal{changes: g.changes, maxBatch: x.MaxBatch, image: x.Image, gone: gone}
+	now := downgradeRefusal{changes: g.Changes, maxBatch: x.MaxBatch, image: x.Image, gone: gone}
 	if g.DowngradeRefusal != nil && *g.DowngradeRefusal == now {
 		return nil
 	}
@@ -83,7 +81,7 @@ func (g *Group) asClassicGroup(x *kind.Step, gone *Member, joins string) *downgr
 	}
 	for m := to.Members.First; m != nil; m = m.Next {
 		now := g.Member(m.ID).Now()
-		m.Assigned = AssignmentBytes(x.Image, modern.PartitionsHeld(modern.Merged(now.Assigned, now.Pending)), m.Metadata(to.Protocol))
+		m.Assigned = AssignmentBytes(x.Image, modern.PartsHeld(modern.Merged(now.Assigned, now.Pending)), m.Metadata(to.Protocol))
 	}
 	to.Generation = g.Epoch
 	rebalances := &schema.Rebalance{Generation: to.Generation}
@@ -91,7 +89,7 @@ func (g *Group) asClassicGroup(x *kind.Step, gone *Member, joins string) *downgr
 		to.FirstAfterLoad, to.LoadedGeneration, rebalances.Lives = true, to.Generation, 1
 	}
 	to.Previous, to.State, to.Since = classic.CompletingRebalance, classic.Stable, x.Now.UnixMilli()
-	out := &downgraded{to, append(g.tombstones(), to.Record())}
+	out := &downgraded{to, append(g.Tombstones(), to.Record())}
 	out.records = append(out.records, &schema.RebalanceRecord{Group: g.ID, Value: rebalances})
 	if x.MaxBatch > 0 && (&machine.Batch{Records: out.records, Whole: true}).Size() > x.MaxBatch {
 		return nil
@@ -112,48 +110,15 @@ func (mem *Member) asClassic() *classic.Member {
 	return m
 }
 
-// tombstones removes everything of a consumer group but its offsets, in the
-// order in which Kafka does.
-func (g *Group) tombstones() (out []machine.Record) {
-	for _, m := range g.Members {
-		if m.Current != nil {
-			out = append(out, &schema.ConsumerCurrentRecord{Group: g.ID, Member: m.ID})
-		}
-	}
-	for _, m := range g.Members {
-		if m.HasTarget {
-			out = append(out, &schema.ConsumerTargetRecord{Group: g.ID, Member: m.ID})
-		}
-	}
-	if g.HasTarget {
-		out = append(out, &schema.ConsumerTargetEpochRecord{Group: g.ID})
-	}
-	for _, m := range g.Members {
-		if m.Metadata != nil {
-			out = append(out, &schema.ConsumerMemberRecord{Group: g.ID, Member: m.ID})
-		}
-	}
-	for _, p := range slices.Sorted(maps.Keys(g.Regexes)) {
-		out = append(out, &schema.ConsumerRegexRecord{Group: g.ID, Regex: p})
-	}
-	if g.oldTopics {
-		out = append(out, &schema.ConsumerTopicsRecord{Group: g.ID})
-	}
-	if g.HasEpoch {
-		out = append(out, &schema.ConsumerEpochRecord{Group: g.ID})
-	}
-	return out
-}
-
 // downgrade makes a classic group of a consumer group, and returns it. It is Stable; if
 // it is not to be left alone, who calls has it rebalance. That it does is in the same
 // batch: else it might be loaded without, and no one would get what the member had that
 // is gone.
 func (g *Group) downgrade(x *kind.Step, to *downgraded, quiet bool) *classic.Group {
 	for _, mem := range g.Members {
-		g.stopWaiting(x, mem)
+		g.StopWaiting(x, mem)
 	}
-	g.cancelRun(x)
+	g.CancelRun(x)
 	if quiet {
 		to.records = to.records[:len(to.records)-1]
 	}

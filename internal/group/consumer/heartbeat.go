@@ -19,19 +19,6 @@ import (
 // its member id itself.
 const ownIDVersion = 1
 
-// Request handles the requests of the consumer protocol.
-func Request(x *kind.Step, r *machine.Request) bool {
-	switch m := r.Msg.(type) {
-	case *kmsg.ConsumerGroupHeartbeatRequest:
-		heartbeat(x, r, m)
-	case *kmsg.ConsumerGroupDescribeRequest:
-		describe(x, r, m)
-	default:
-		return false
-	}
-	return true
-}
-
 // heartbeat handles ConsumerGroupHeartbeat: with it a member joins, says what
 // it wants and what it has let go of, is told what it may have, and leaves.
 func heartbeat(x *kind.Step, r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest) {
@@ -50,19 +37,19 @@ func heartbeat(x *kind.Step, r *machine.Request, m *kmsg.ConsumerGroupHeartbeatR
 	}
 }
 
-func replyError(x *kind.Step, id machine.RequestID, version int16, err *protocolError) {
+func replyError(x *kind.Step, id machine.RequestID, version int16, err *modern.Refusal) {
 	resp := kmsg.NewPtrConsumerGroupHeartbeatResponse()
 	resp.Version, resp.ErrorCode = version, err.Code
-	if err.reason != "" {
-		resp.ErrorMessage = &err.reason
+	if err.Reason != "" {
+		resp.ErrorMessage = &err.Reason
 	}
 	x.Reply(id, resp)
 }
 
 // checkHeartbeat checks what can be told from the request alone. A text of blanks counts
 // as an empty one.
-func checkHeartbeat(x *kind.Step, m *kmsg.ConsumerGroupHeartbeatRequest) *protocolError {
-	invalid := func(reason string) *protocolError { return refused(kerr.InvalidRequest, reason) }
+func checkHeartbeat(x *kind.Step, m *kmsg.ConsumerGroupHeartbeatRequest) *modern.Refusal {
+	invalid := func(reason string) *modern.Refusal { return modern.Refused(kerr.InvalidRequest, reason) }
 	switch {
 	case blank(m.Group):
 		return invalid("GroupId can't be empty.")
@@ -84,23 +71,23 @@ func checkHeartbeat(x *kind.Step, m *kmsg.ConsumerGroupHeartbeatRequest) *protoc
 }
 
 // checkSubscription checks what a member that does not leave says of itself.
-func checkSubscription(x *kind.Step, m *kmsg.ConsumerGroupHeartbeatRequest) *protocolError {
+func checkSubscription(x *kind.Step, m *kmsg.ConsumerGroupHeartbeatRequest) *modern.Refusal {
 	if m.MemberEpoch == modern.EpochJoin {
 		switch {
 		case m.RebalanceTimeoutMillis == -1:
-			return refused(kerr.InvalidRequest, "RebalanceTimeoutMs must be provided in first request.")
+			return modern.Refused(kerr.InvalidRequest, "RebalanceTimeoutMs must be provided in first request.")
 		case m.Topics == nil || len(m.Topics) > 0:
-			return refused(kerr.InvalidRequest, "TopicPartitions must be empty when (re-)joining.")
+			return modern.Refused(kerr.InvalidRequest, "TopicPartitions must be empty when (re-)joining.")
 		case m.SubscribedTopicNames == nil && m.SubscribedTopicRegex == nil:
-			return refused(kerr.InvalidRequest, "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.")
+			return modern.Refused(kerr.InvalidRequest, "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.")
 		}
 	}
 	if a := m.ServerAssignor; a != nil && !slices.Contains(x.Cfg.Consumer.Assignors, *a) {
-		return refused(kerr.UnsupportedAssignor, "ServerAssignor "+*a+" is not supported. Supported assignors: "+strings.Join(x.Cfg.Consumer.Assignors, ", ")+".")
+		return modern.Refused(kerr.UnsupportedAssignor, "ServerAssignor "+*a+" is not supported. Supported assignors: "+strings.Join(x.Cfg.Consumer.Assignors, ", ")+".")
 	}
 	if p := m.SubscribedTopicRegex; p != nil && *p != "" {
 		if err := checkPattern(*p); err != nil {
-			return refused(kerr.InvalidRegularExpression, "SubscribedTopicRegex `"+*p+"` is not a valid regular expression: "+err.Error()+".")
+			return modern.Refused(kerr.InvalidRegularExpression, "SubscribedTopicRegex `"+*p+"` is not a valid regular expression: "+err.Error()+".")
 		}
 	}
 	return nil
@@ -113,35 +100,37 @@ func anchored(pattern string) string { return `\A(?:` + pattern + `)\z` }
 
 // memberHeartbeat handles a heartbeat of someone who is, or becomes, a member. Whatever
 // may be refused is, before anything is written.
-func memberHeartbeat(x *kind.Step, r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest) *protocolError {
+func memberHeartbeat(x *kind.Step, r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest) *modern.Refusal {
 	if blank(m.MemberID) {
 		m.MemberID = base64.RawURLEncoding.EncodeToString(x.Random[:])
 	}
-	h := modern.Heartbeat{Tells: m.Topics != nil, Owned: ownedPartitions(m.Topics)}
+	h := modern.Heartbeat[Partition]{Tells: m.Topics != nil, Owned: ownedPartitions(m.Topics)}
 	place, err := placeOf(x, m, &h)
 	if err != nil {
-		noteRefused(x, r, m, err)
+		if g, ok := x.Groups[m.Group].(*Group); ok {
+			g.NoteRefused(x, r, claimOf(m), kmsg.NameForKey(m.Key()), err)
+		}
 		return err
 	}
 	if place.isUnchanged(r, m) {
 		g := x.Groups[m.Group].(*Group)
-		b := heartbeatOf(r, m, h)
-		b.unsubscribed = g.answerOvertaken(x, place.known)
+		b := pendingOf(r, m, h)
+		b.Unsubscribed = g.AnswerOvertaken(x, place.Known)
 		x.From = len(x.Records)
-		g.proceed(x, place.known, change{}, b)
+		g.Proceed(x, place.Known, modern.Change{}, b)
 		return nil
 	}
 	meta := place.metadata(r, m, x.Hosts)
-	if !x.Fits(&schema.ConsumerMemberRecord{Group: m.Group, Member: m.MemberID, Value: meta}) || !fitsReplacement(x, place.replaces, m.Group, m.MemberID) {
-		return refused(kerr.InvalidRequest, "What the member says of itself is too large to be stored.")
+	if !x.Fits(&schema.ConsumerMemberRecord{Group: m.Group, Member: m.MemberID, Value: meta}) || !place.fits(x, m.MemberID) {
+		return modern.Refused(kerr.InvalidRequest, "What the member says of itself is too large to be stored.")
 	}
-	if err := checkRoom(x, m.Group, m.MemberID, place.known, meta); err != nil {
-		return refused(err, "There is no room for what the member says of itself.")
+	if err := checkRoom(x, m.Group, m.MemberID, place.Known, meta); err != nil {
+		return modern.Refused(err, "There is no room for what the member says of itself.")
 	}
 	x.Weigh(m.Group)
 	overtaken := false
-	if g, ok := x.Groups[m.Group].(*Group); ok && place.known != nil {
-		overtaken = g.answerOvertaken(x, place.known)
+	if g, ok := x.Groups[m.Group].(*Group); ok && place.Known != nil {
+		overtaken = g.AnswerOvertaken(x, place.Known)
 	}
 	upgrades := place.upgrade != nil
 	if upgrades {
@@ -150,101 +139,72 @@ func memberHeartbeat(x *kind.Step, r *machine.Request, m *kmsg.ConsumerGroupHear
 	place.remember()
 	classic.ClearForUpgrade(x, m.Group)
 	x.From = len(x.Records)
-	if place.replaces != nil {
-		x.Groups[m.Group].(*Group).replaceStatic(x, place.replaces, m.MemberID, meta)
+	if place.Replaces != nil {
+		x.Groups[m.Group].(*Group).ReplaceStatic(x, place.Replaces, m.MemberID, &schema.ConsumerMemberRecord{Group: m.Group, Member: m.MemberID, Value: meta})
 	}
 	g, mem, ch := subscribe(x, m.Group, m.MemberID, place, meta)
 	g.useProtocolTimers(x, mem)
-	ch.bumps = ch.bumps || upgrades
-	if place.known != nil && place.replaces != nil { // What it was to have before is no one's now.
-		ch.topics, ch.bumps = true, true
+	ch.Bumps = ch.Bumps || upgrades
+	if place.Known != nil && place.Replaces != nil { // What it was to have before is no one's now.
+		ch.Topics, ch.Bumps = true, true
 	}
 	g.addChangeTrigger(x, mem, place, ch)
-	b := heartbeatOf(r, m, h)
-	b.unsubscribed = ch.topics || overtaken
-	g.proceed(x, mem, ch, b)
+	b := pendingOf(r, m, h)
+	b.Unsubscribed = ch.Topics || overtaken
+	g.Proceed(x, mem, ch, b)
 	return nil
 }
 
-// proceed goes on with a heartbeat once it is known what its member wants.
-func (g *Group) proceed(x *kind.Step, mem *Member, ch change, b PendingHeartbeat) {
-	g.bump(x, ch)
-	g.refresh(x)
-	if g.retarget(x) {
-		g.parkHeartbeat(x, mem, b)
-		return
-	}
-	g.answerHeartbeat(x, mem, b)
-}
-
-// PendingHeartbeat is what is left of a heartbeat once its member is subscribed.
-type PendingHeartbeat struct {
-	modern.Heartbeat
-	id      machine.RequestID
-	version int16
-	Member  string
-	full    bool // the client wants to be told everything
-	// unsubscribed says that it subscribes to other topics since this heartbeat.
-	unsubscribed bool
-}
-
-func heartbeatOf(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest, h modern.Heartbeat) PendingHeartbeat {
-	b := PendingHeartbeat{id: r.ID, version: m.Version, Member: m.MemberID, Heartbeat: h}
-	b.full = m.MemberEpoch == modern.EpochJoin ||
+// pendingOf is what is left of a heartbeat once its member is subscribed.
+func pendingOf(r *machine.Request, m *kmsg.ConsumerGroupHeartbeatRequest, h modern.Heartbeat[Partition]) pending {
+	b := pending{ID: r.ID, Version: m.Version, Member: m.MemberID, Heartbeat: h}
+	b.Full = m.MemberEpoch == modern.EpochJoin ||
 		m.RebalanceTimeoutMillis != -1 && (m.SubscribedTopicNames != nil || m.SubscribedTopicRegex != nil) && m.Topics != nil
 	return b
 }
 
 // ownedPartitions lists what a client says that it has.
-func ownedPartitions(topics []kmsg.ConsumerGroupHeartbeatRequestTopic) []modern.Partition {
-	var out []modern.Partition
+func ownedPartitions(topics []kmsg.ConsumerGroupHeartbeatRequestTopic) []Partition {
+	var out []Partition
 	for i := range topics {
 		for _, n := range topics[i].Partitions {
-			out = append(out, modern.Partition{Topic: topics[i].TopicID, Number: n})
+			out = append(out, Partition{Topic: topics[i].TopicID, Number: n})
 		}
 	}
-	slices.SortFunc(out, modern.ComparePartitions)
-	return slices.Compact(out)
+	return modern.Sorted(out)
 }
 
-// answerHeartbeat brings a member forward, and tells it where it is.
-func (g *Group) answerHeartbeat(x *kind.Step, mem *Member, b PendingHeartbeat) {
-	before, was, told := mem.Current, mem.Now(), mem.Since
-	g.clearUnheard(mem)
-	b.unsubscribed = b.unsubscribed || mayHaveUnsubscribed(x, mem)
-	g.reconcile(x, mem, b)
-	g.touch(x, mem)
-	g.noteProgress(x, mem, &was, told)
-	g.respond(x, mem, b, b.full || mem.Untold || mem.Current != before && !modern.SamePartitions(before.AssignedPartitions(), mem.Current.AssignedPartitions()))
-	mem.Untold = false
-}
-
-// respond answers a heartbeat: where its member is, and perhaps what it has.
-func (g *Group) respond(x *kind.Step, mem *Member, b PendingHeartbeat, parts bool) {
+// Respond answers a heartbeat: where its member is, and perhaps what it has.
+func (g *Group) Respond(x *kind.Step, mem *Member, b pending, parts bool) {
 	resp := kmsg.NewPtrConsumerGroupHeartbeatResponse()
-	resp.Version = b.version
+	resp.Version = b.Version
 	resp.MemberID = &mem.ID
 	if mem.Current != nil {
 		resp.MemberEpoch = max(mem.Current.Epoch, modern.EpochJoin) // Below that it had left.
 	}
 	resp.HeartbeatIntervalMillis = int32(x.Cfg.Consumer.Of(g.ID).Heartbeat.Milliseconds())
 	if parts {
-		resp.Assignment = assignmentOf(mem.Current.AssignedPartitions())
+		resp.Assignment = assignmentOf(mem.Current.AssignedParts())
 	}
-	x.Reply(b.id, resp)
+	x.Reply(b.ID, resp)
+}
+
+// Fail implements modern.Kind.
+func (g *Group) Fail(x *kind.Step, b pending, err *modern.Refusal) {
+	replyError(x, b.ID, b.Version, err)
 }
 
 // assignmentOf is what a member may use now, all of it.
-func assignmentOf(list []modern.Held) *kmsg.ConsumerGroupHeartbeatResponseAssignment {
+func assignmentOf(list []Held) *kmsg.ConsumerGroupHeartbeatResponseAssignment {
 	out := kmsg.NewConsumerGroupHeartbeatResponseAssignment()
 	for i, p := range list {
-		if i == 0 || p.Topic != list[i-1].Topic {
+		if i == 0 || p.Part.Topic != list[i-1].Part.Topic {
 			t := kmsg.NewConsumerGroupHeartbeatResponseAssignmentTopic()
-			t.TopicID = p.Topic
+			t.TopicID = p.Part.Topic
 			out.Topics = append(out.Topics, t)
 		}
 		t := &out.Topics[len(out.Topics)-1]
-		t.Partitions = append(t.Partitions, p.Number)
+		t.Partitions = append(t.Partitions, p.Part.Number)
 	}
 	return &out
 }

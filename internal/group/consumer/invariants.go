@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,20 +11,14 @@ import (
 	"muster/internal/group/modern"
 )
 
-// checkState says what is wrong with a consumer group.
-func (g *Group) checkState() error {
-	if g.TargetEpoch > g.Epoch {
-		return fmt.Errorf("target epoch %d is above the group's, %d", g.TargetEpoch, g.Epoch)
+// Check says what is wrong with a consumer group.
+func (g *Group) Check() error {
+	if err := g.Group.Check(); err != nil {
+		return err
 	}
-	held, targets := map[modern.Partition]string{}, map[modern.Partition]string{}
-	for i, m := range g.Members {
-		if i > 0 && g.Members[i-1].ID >= m.ID {
-			return errors.New("members are not in order")
-		}
-		if err := g.checkMember(m, held); err != nil {
-			return fmt.Errorf("member %q: %w", m.ID, err)
-		}
-		if err := g.checkTarget(m, targets); err != nil {
+	held, targets := map[Partition]string{}, map[Partition]string{}
+	for _, m := range g.Members {
+		if err := cmp.Or(g.checkHeld(m, held), g.checkTarget(m, targets)); err != nil {
 			return fmt.Errorf("member %q: %w", m.ID, err)
 		}
 	}
@@ -33,36 +28,19 @@ func (g *Group) checkState() error {
 	return g.checkCounts()
 }
 
-func (g *Group) checkMember(m *Member, held map[modern.Partition]string) error {
-	now := m.Now()
-	switch {
-	case m.Metadata == nil:
-		return errors.New("has records and has not joined")
-	case now.Epoch > g.TargetEpoch:
-		return fmt.Errorf("is in epoch %d, the target in %d", now.Epoch, g.TargetEpoch)
-	case now.Epoch < 0 && (now.Epoch != modern.EpochLeaveStatic || m.Metadata.Instance == nil || len(now.Pending) > 0):
-		return errors.New("has left as only a static member does, without anything to let go of")
-	case m.TimerSeq == 0 || m.TimerAt.After(m.Deadline):
-		return errors.New("nobody waits for its next heartbeat")
-	case m.Metadata.Classic == nil && (m.JoinSeq != 0 || m.SyncSeq != 0):
+// checkHeld says what is wrong with what a member has.
+func (g *Group) checkHeld(m *Member, held map[Partition]string) error {
+	if m.Metadata.Classic == nil && (m.JoinSeq != 0 || m.SyncSeq != 0) {
 		return errors.New("is waited for to join or sync, and does neither")
-	case (now.State == modern.Unrevoked && m.Metadata.Classic == nil) != (m.RevokeSeq != 0):
-		return errors.New("a timer runs and it has nothing to let go of, or none runs and it has")
-	case now.State.IsKnown() && (now.State == modern.Unrevoked) != (len(now.Pending) > 0):
-		return errors.New("its state says something else than what it has to let go of")
-	case m.Metadata.Instance != nil && g.Instances[*m.Metadata.Instance] != m:
-		return errors.New("another member has its instance id")
 	}
-	for _, list := range [][]modern.Held{now.Assigned, now.Pending} {
+	now := m.Now()
+	for _, list := range [][]Held{now.Assigned, now.Pending} {
 		for _, p := range list {
-			if other, ok := held[p.Partition]; ok {
-				return fmt.Errorf("partition %d of %x is %q's as well", p.Number, p.Topic, other)
+			if other, ok := held[p.Part]; ok {
+				return fmt.Errorf("partition %d of %x is %q's as well", p.Part.Number, p.Part.Topic, other)
 			}
-			if held[p.Partition] = m.ID; g.Owners[p.Partition] != m {
-				return fmt.Errorf("partition %d of %x is held by nobody", p.Number, p.Topic)
-			}
-			if p.Since > max(now.Epoch, 0) {
-				return fmt.Errorf("partition %d of %x was given to it in epoch %d, which is to come", p.Number, p.Topic, p.Since)
+			if held[p.Part] = m.ID; g.Owners[p.Part] != m {
+				return fmt.Errorf("partition %d of %x is held by nobody", p.Part.Number, p.Part.Topic)
 			}
 		}
 	}
@@ -73,7 +51,7 @@ func (g *Group) checkMember(m *Member, held map[modern.Partition]string) error {
 // all members at once; when they are as new as the group, no two of them overlap, and
 // who is stable has what of its target it subscribes to. What the topics are was last
 // looked at with a heartbeat; before the first there is nothing to compare with.
-func (g *Group) checkTarget(m *Member, targets map[modern.Partition]string) error {
+func (g *Group) checkTarget(m *Member, targets map[Partition]string) error {
 	if g.TargetEpoch < g.Epoch {
 		return nil
 	}
@@ -84,10 +62,10 @@ func (g *Group) checkTarget(m *Member, targets map[modern.Partition]string) erro
 		targets[p] = m.ID
 	}
 	now := m.Now()
-	if now.Epoch != g.TargetEpoch || now.State != modern.Stable || g.seen == nil {
+	if now.Epoch != g.TargetEpoch || now.State != modern.Stable || g.Seen == nil {
 		return nil
 	}
-	_, surplus, missing := modern.Split(now.Assigned, g.wantedPartitions(m, g.seen))
+	_, surplus, missing := modern.Split(now.Assigned, g.wantedPartitions(m, g.Seen))
 	if len(surplus) > 0 || len(missing) > 0 {
 		return fmt.Errorf("is stable with %d partitions too many and %d too few", len(surplus), len(missing))
 	}
@@ -98,27 +76,17 @@ func (g *Group) checkTarget(m *Member, targets map[modern.Partition]string) erro
 func (g *Group) checkCounts() error {
 	again := New(kind.Base{})
 	for _, m := range g.Members {
-		if again.count(m, 1); m.Unheard {
-			again.unheard++
-		}
+		again.Count(m, 1)
 	}
 	switch {
 	case again.bytes != g.bytes:
 		return fmt.Errorf("members hold %d bytes, counted are %d", again.bytes, g.bytes)
-	case again.Present != g.Present:
-		return fmt.Errorf("%d members, counted are %d", again.Present, g.Present)
 	case again.Classic != g.Classic || !again.supportsLike(g):
 		return fmt.Errorf("%d members of the classic protocol with %v, counted are %d with %v", again.Classic, again.Supported, g.Classic, g.Supported)
-	case again.unheard != g.unheard:
-		return fmt.Errorf("%d members were not heard of since the load, counted are %d", again.unheard, g.unheard)
 	case !maps.Equal(again.Names, g.Names):
 		return fmt.Errorf("topics %v, counted are %v", again.Names, g.Names)
 	case !maps.Equal(again.Patterns, g.Patterns):
 		return fmt.Errorf("patterns %v, counted are %v", again.Patterns, g.Patterns)
-	case !maps.Equal(again.Instances, g.Instances):
-		return fmt.Errorf("%d static members, known are %d", len(again.Instances), len(g.Instances))
-	case g.Run != nil && g.Run.Parked != nil && g.Member(g.Run.Parked.Member) == nil:
-		return fmt.Errorf("a heartbeat waits whose member is gone")
 	}
 	for _, p := range slices.Sorted(maps.Keys(g.Regexes)) {
 		if g.Patterns[p] == 0 {

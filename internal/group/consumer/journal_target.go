@@ -35,7 +35,7 @@ type share struct {
 // revoking is a member that has what others are to have.
 type revoking struct {
 	mem   *Member
-	parts []modern.Partition
+	parts []Partition
 	partN int
 	fors  []*Member
 	forN  int
@@ -46,14 +46,14 @@ type revoking struct {
 // partition of a topic that is not assigned is no one's after that; nil is that the
 // topics are not known.
 func (g *Group) differences(x *kind.Step, assigned map[metadata.TopicID]bool) *differences {
-	d := &differences{image: x.Image, before: g.Account.topicsBefore, byMember: map[*Member]*revoking{}}
+	d := &differences{image: x.Image, before: g.Account.TopicsBefore, byMember: map[*Member]*revoking{}}
 	for _, mem := range g.Members {
 		now := mem.Now()
 		has := len(now.Assigned) + len(now.Pending)
 		d.partitions += len(mem.Target)
 		if has != len(mem.Target) {
 			d.shares = append(d.shares, share{mem, has, len(mem.Target)})
-		} else if len(now.Pending) == 0 && slices.EqualFunc(now.Assigned, mem.Target, func(a modern.Held, b modern.Partition) bool { return a.Partition == b }) {
+		} else if len(now.Pending) == 0 && slices.EqualFunc(now.Assigned, mem.Target, func(a Held, b Partition) bool { return a.Part == b }) {
 			continue
 		}
 		for _, p := range mem.Target {
@@ -61,10 +61,10 @@ func (g *Group) differences(x *kind.Step, assigned map[metadata.TopicID]bool) *d
 				d.move(p, owner, mem)
 			}
 		}
-		for _, list := range [][]modern.Held{now.Assigned, now.Pending} {
+		for _, list := range [][]Held{now.Assigned, now.Pending} {
 			for _, p := range list {
-				if assigned != nil && !assigned[p.Topic] {
-					d.move(p.Partition, mem, nil)
+				if assigned != nil && !assigned[p.Part.Topic] {
+					d.move(p.Part, mem, nil)
 				}
 			}
 		}
@@ -73,14 +73,14 @@ func (g *Group) differences(x *kind.Step, assigned map[metadata.TopicID]bool) *d
 }
 
 // move notes that a partition is to change hands. Either may be no one.
-func (d *differences) move(p modern.Partition, from, to *Member) {
+func (d *differences) move(p Partition, from, to *Member) {
 	if d.moveN++; len(d.moves) < kind.MaxMoves {
 		m := journal.Move{Topic: d.topic(p.Topic), Partition: p.Number}
 		if from != nil {
-			m.From = from.name()
+			m.From = from.Name()
 		}
 		if to != nil {
-			m.To = to.name()
+			m.To = to.Name()
 		}
 		d.moves = append(d.moves, m)
 	}
@@ -102,7 +102,7 @@ func (d *differences) move(p modern.Partition, from, to *Member) {
 	}
 }
 
-func (r *revoking) add(p modern.Partition) {
+func (r *revoking) add(p Partition) {
 	if r.partN++; len(r.parts) < kind.MaxNames {
 		r.parts = append(r.parts, p)
 	}
@@ -122,7 +122,7 @@ func (d *differences) topic(id metadata.TopicID) string {
 }
 
 // byTopic lists partitions by topic.
-func (d *differences) byTopic(list []modern.Partition) []journal.Parts {
+func (d *differences) byTopic(list []Partition) []journal.Parts {
 	var out []journal.Parts
 	for i, p := range list {
 		if i == 0 || p.Topic != list[i-1].Topic {
@@ -145,11 +145,11 @@ func (d *differences) revokes() ([]journal.Revoke, int) {
 }
 
 func (d *differences) revoke(r *revoking) journal.Revoke {
-	slices.SortFunc(r.parts, modern.ComparePartitions)
-	e := journal.Revoke{Who: r.mem.who(), Parts: d.byTopic(r.parts), PartN: r.partN, ForN: r.forN}
+	slices.SortFunc(r.parts, modern.Compare[Partition])
+	e := journal.Revoke{Who: modern.Who(r.mem), Parts: d.byTopic(r.parts), PartN: r.partN, ForN: r.forN}
 	e.Timeout = time.Duration(r.mem.Metadata.RebalanceTimeoutMillis) * time.Millisecond
 	for _, m := range r.fors {
-		e.For = append(e.For, m.who())
+		e.For = append(e.For, modern.Who(m))
 	}
 	return e
 }
@@ -158,18 +158,19 @@ func (d *differences) revoke(r *revoking) journal.Revoke {
 func (d *differences) sharesOf() (out []journal.Share) {
 	slices.SortStableFunc(d.shares, func(a, b share) int { return cmp.Compare(b.differs(), a.differs()) })
 	for _, s := range d.shares[:min(len(d.shares), kind.MaxTriggers)] {
-		out = append(out, journal.Share{Who: s.mem.who(), Before: s.before, After: s.after})
+		out = append(out, journal.Share{Who: modern.Who(s.mem), Before: s.before, After: s.after})
 	}
 	return out
 }
 
 func (s share) differs() int { return max(s.after-s.before, s.before-s.after) }
 
-// noteTarget tells what a new target takes from whom and gives to whom, compared with
+// NoteTarget tells what a new target takes from whom and gives to whom, compared with
 // what members have.
-func (g *Group) noteTarget(x *kind.Step, r *Run) {
-	assigned := make(map[metadata.TopicID]bool, len(r.in.Topics))
-	for _, t := range r.in.Topics {
+func (g *Group) NoteTarget(x *kind.Step, made modern.Job[Partition]) {
+	topics := made.(*job).in.Topics
+	assigned := make(map[metadata.TopicID]bool, len(topics))
+	for _, t := range topics {
 		assigned[t.ID] = true
 	}
 	d := g.differences(x, assigned)
@@ -177,35 +178,26 @@ func (g *Group) noteTarget(x *kind.Step, r *Run) {
 		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
 	})
 	e := g.Entry(x, journal.KindTarget)
-	e.Protocol = r.assignor
-	if g.Account.assignor != r.assignor {
-		e.ProtocolBefore = g.Account.assignor
+	e.Protocol = made.Assignor()
+	if last := g.Account.Assignor; last != e.Protocol {
+		e.ProtocolBefore = last
 	}
 	e.Moves, e.MoveN, e.PartitionN = d.moves, d.moveN, d.partitions
 	e.Shares, e.ShareN = d.sharesOf(), len(d.shares)
 	e.Revokes, e.RevokeN = d.revokes()
-	g.Account.assignor = r.assignor
-	if u := g.Account.reconciling; u != nil {
-		u.targeted, u.next = x.Now, 0
-	}
 	x.Out.Notes = append(x.Out.Notes, &e)
 }
 
-// noteTooLarge tells that a target cannot be stored.
-func (g *Group) noteTooLarge(x *kind.Step, r *Run, mem *Member) {
-	e := g.Entry(x, journal.KindTarget)
-	e.Protocol = r.assignor
-	kind.SetTriggers(&e, []journal.Trigger{{Kind: journal.TriggerTooLarge, Who: mem.who(), MaxBytes: x.MaxBatch}})
-	x.Out.Notes = append(x.Out.Notes, &e)
-}
+// Revokes lists who must let go of what.
+func (g *Group) Revokes(x *kind.Step) ([]journal.Revoke, int) { return g.differences(x, nil).revokes() }
 
-// unrevoked is what a member has not let go of though it was told to, and who waits for
+// Unrevoked is what a member has not let go of though it was told to, and who waits for
 // that.
-func (g *Group) unrevoked(x *kind.Step, mem *Member) *journal.Revoke {
+func (g *Group) Unrevoked(x *kind.Step, mem *Member) *journal.Revoke {
 	d, r := &differences{image: x.Image}, &revoking{mem: mem}
 	pending := mem.Now().Pending
 	for _, p := range pending {
-		r.add(p.Partition)
+		r.add(p.Part)
 	}
 	for _, m := range g.Members {
 		if m.Now().State == modern.Unreleased && slices.ContainsFunc(r.parts, m.isTarget) {
@@ -220,7 +212,7 @@ func (g *Group) unrevoked(x *kind.Step, mem *Member) *journal.Revoke {
 }
 
 // isTarget says whether a partition is in the member's target.
-func (mem *Member) isTarget(p modern.Partition) bool {
-	_, ok := slices.BinarySearchFunc(mem.Target, p, modern.ComparePartitions)
+func (mem *Member) isTarget(p Partition) bool {
+	_, ok := slices.BinarySearchFunc(mem.Target, p, modern.Compare[Partition])
 	return ok
 }

@@ -19,5 +19,5 @@ func checkRoom(x *kind.Step, group, id string, known *Member, meta *schema.Consu
 	if known != nil && known.Metadata != nil {
 		before = int(memberBytes(known))
 	}
-	return x.Room(group, int(memberBytes(&Member{Member: modern.Member{ID: id}, Metadata: meta})), before)
+	return x.Room(group, int(memberBytes(&Member{Member: modern.Member[Partition]{ID: id}, Metadata: meta})), before)
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/group/kind"
-	"muster/internal/group/modern"
 	"muster/internal/metadata"
 )
 
@@ -83,7 +82,7 @@ func (mem *Member) had(image *metadata.Image, topic string, n, epoch int32) bool
 		return false
 	}
 	t := image.Topic(topic)
-	return t != nil && mem.Had(modern.Partition{Topic: t.ID, Number: n}, epoch)
+	return t != nil && mem.Had(Partition{Topic: t.ID, Number: n}, epoch)
 }
 
 // CheckFetch says whether someone who says that it is a member may ask for

@@ -15,12 +15,12 @@ import (
 // A member that has not heard of its latest epoch commits what it has had since the one that
 // it knows (KIP-1251): all or nothing.
 func TestACommitOfAnOlderEpochIsForWhatAMemberHadThen(t *testing.T) {
-	held := func(n, since int32) modern.Held {
-		return modern.Held{Partition: modern.Partition{Topic: topicT, Number: n}, Since: since}
+	held := func(n, since int32) Held {
+		return Held{Part: Partition{Topic: topicT, Number: n}, Since: since}
 	}
 	s, g := newSmall(t), New(kind.Base{ID: "g"})
 	g.Present, g.Members = 1, []*Member{{
-		Member:   modern.Member{ID: "m", Current: &modern.Current{Epoch: 7, Previous: 6, Assigned: []modern.Held{held(0, 5), held(1, 7)}}},
+		Member:   modern.Member[Partition]{ID: "m", Current: &Current{Epoch: 7, Previous: 6, Assigned: []Held{held(0, 5), held(1, 7)}}},
 		Metadata: &schema.ConsumerMember{},
 	}}
 	var x kind.Step

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"muster/internal/group/kind"
+	"muster/internal/group/modern"
 	"muster/internal/group/schema"
 	"muster/internal/metadata"
 )
@@ -44,8 +45,8 @@ type scanned struct {
 	matches map[string][]string // sorted
 }
 
-// refresh has the group's patterns resolved, if it is time to.
-func (g *Group) refresh(x *kind.Step) {
+// Refresh has the group's patterns resolved, if it is time to.
+func (g *Group) Refresh(x *kind.Step) {
 	if len(g.Patterns) == 0 || g.scan.id != 0 || x.Image == nil {
 		return
 	}
@@ -134,12 +135,5 @@ func (*scanned) Done(x *kind.Step, result any) {
 		g.addPatternTrigger(x, p, s.matches[p])
 		x.Write(r)
 	}
-	g.bump(x, change{bumps: changed})
-}
-
-// forgetPatterns removes what was found for a pattern that no one has any more.
-func (g *Group) forgetPatterns(x *kind.Step, pattern string) {
-	if c := g; pattern != "" && c.Patterns[pattern] == 0 && c.Regexes[pattern] != nil {
-		x.Write(&schema.ConsumerRegexRecord{Group: g.ID, Regex: pattern})
-	}
+	g.Bump(x, modern.Change{Bumps: changed})
 }

@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -55,9 +56,12 @@ func (s *small) send(m kmsg.Request) machine.Effects {
 	s.n++
 	x.Begin(&s.Shard, &machine.Input{Now: s.now, Random: [16]byte{s.n}, Image: s.image})
 	x.Req = machine.Request{ID: machine.RequestID(s.n), ClientID: "c", Host: "h", Msg: m}
-	if !Request(&x, &x.Req) && !classic.Request(&x, &x.Req) {
+	all := append(slices.Clone(APIs), classic.APIs...)
+	i := slices.IndexFunc(all, func(a kind.API) bool { return a.Key.Int16() == m.Key() })
+	if i < 0 {
 		s.t.Fatalf("%T is not handled", m)
 	}
+	all[i].Serve(&x, &x.Req)
 	return x.Finish()
 }
 
@@ -129,14 +133,21 @@ func TestADowngradeRebalances(t *testing.T) {
 
 // After a load a partition may be some client's of whom nothing was heard yet.
 func TestNothingIsGivenAfterALoadUntilAllWereHeard(t *testing.T) {
-	g, a, b := New(kind.Base{ID: "g"}), &Member{}, &Member{}
-	g.Members = []*Member{a, b}
-	g.afterLoad()
-	p := modern.Partition{Topic: topicT}
-	if g.clearUnheard(a); g.isFree(p, a) {
+	s := newSmall(t)
+	g := New(kind.Base{ID: "g"})
+	for _, id := range []string{"a", "b"} {
+		g.Replay(&schema.ConsumerMemberRecord{Group: "g", Member: id, Value: &schema.ConsumerMember{}})
+		g.Replay(CurrentRecord("g", id, &Current{Epoch: 1}))
+	}
+	s.Groups["g"] = g
+	var x kind.Step
+	x.Begin(&s.Shard, &machine.Input{Now: s.now, Image: s.image})
+	g.Loaded(&x)
+	a, b, p := g.Member("a"), g.Member("b"), Partition{Topic: topicT}
+	if g.NoteHeard(&x, a); g.isFree(p, a) {
 		t.Error("it is given before all were heard of")
 	}
-	if g.clearUnheard(b); !g.isFree(p, a) {
+	if g.NoteHeard(&x, b); !g.isFree(p, a) {
 		t.Error("it is not given when all were heard of")
 	}
 	if g.Owners[p] = b; g.isFree(p, a) || !g.isFree(p, b) {

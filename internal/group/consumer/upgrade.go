@@ -24,9 +24,9 @@ import (
 // (see classic.go). The group's epoch is its generation.
 
 // upgraded is the consumer group that a classic one becomes, or why it cannot.
-func upgraded(x *kind.Step, g *classic.Group, p *place) (*Group, *protocolError) {
-	cannot := func(reason string) *protocolError {
-		return refused(kerr.GroupIDNotFound, "Cannot upgrade classic group "+g.ID+" to consumer group because "+reason+".")
+func upgraded(x *kind.Step, g *classic.Group, p *place) (*Group, *modern.Refusal) {
+	cannot := func(reason string) *modern.Refusal {
+		return modern.Refused(kerr.GroupIDNotFound, "Cannot upgrade classic group "+g.ID+" to consumer group because "+reason+".")
 	}
 	cfg := &x.Cfg.Consumer
 	what := migration.Group{ProtocolType: g.ProtocolType, Members: g.Members.Len(), Policy: cfg.Migration, MaxSize: cfg.MaxSize}
@@ -63,7 +63,7 @@ func upgradeRecords(x *kind.Step, g *classic.Group, members []classic.Migrant) [
 	if g.Hard != nil {
 		out = append(out, &schema.GroupRecord{Group: g.ID})
 	}
-	targets := make([][]modern.Partition, len(members))
+	targets := make([][]Partition, len(members))
 	for i := range members {
 		out = append(out, &schema.ConsumerMemberRecord{Group: g.ID, Member: members[i].ID, Value: asConsumer(g.Members.Get(members[i].ID), members[i].Subscription)})
 		var list []subscription.TopicPartition
@@ -76,9 +76,9 @@ func upgradeRecords(x *kind.Step, g *classic.Group, members []classic.Migrant) [
 	}
 	out = append(out, &schema.ConsumerTargetEpochRecord{Group: g.ID, Value: &schema.ConsumerTargetEpoch{Epoch: epoch}})
 	for i := range members {
-		now := modern.Current{Epoch: epoch, Previous: epoch}
+		now := Current{Epoch: epoch, Previous: epoch}
 		for _, p := range targets[i] {
-			now.Assigned = append(now.Assigned, modern.Held{Partition: p, Since: epoch})
+			now.Assigned = append(now.Assigned, Held{Part: p, Since: epoch})
 		}
 		out = append(out, CurrentRecord(g.ID, members[i].ID, &now))
 	}
@@ -110,7 +110,7 @@ func upgrade(x *kind.Step, old *classic.Group, p place, by *journal.Who) place {
 	g.FirstAfterLoad = leaps
 	for _, mem := range g.Members {
 		mem.Silent = silent[mem.ID]
-		mem.Wait(x, &g.Base, g.sessionOf(x, mem), g.sessionOf(x, mem))
+		mem.Wait(x, &g.Base, g.Session(x, mem), g.Session(x, mem))
 	}
 	for _, j := range parked {
 		g.answerParkedJoin(x, j)
@@ -122,7 +122,7 @@ func upgrade(x *kind.Step, old *classic.Group, p place, by *journal.Who) place {
 		}
 		return g.Member(mem.ID)
 	}
-	return place{known: again(p.known), replaces: again(p.replaces)}
+	return place{Place: modern.Place[*Member]{Known: again(p.Known), Replaces: again(p.Replaces)}}
 }
 
 // parkedJoin is a JoinGroup that waits for the end of a join phase.
@@ -161,7 +161,7 @@ func endClassic(x *kind.Step, g *classic.Group, p place) (parked []parkedJoin) {
 
 // takes says whether a heartbeat takes the place of a member of the classic protocol.
 func (p place) takes(id string) bool {
-	return p.known != nil && p.known.ID == id || p.replaces != nil && p.replaces.ID == id
+	return p.Known != nil && p.Known.ID == id || p.Replaces != nil && p.Replaces.ID == id
 }
 
 // answerParkedJoin answers a join that waited when the group was upgraded: its member is in the

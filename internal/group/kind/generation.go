@@ -10,9 +10,10 @@ import "math"
 // after a load leaps to a number that no life of the shard before has used: over the
 // rest of a block of numbers, and in the next one to a share that depends on the
 // leader epoch, which is another one after such a loss, and on how many lives have
-// leapt in the same rebalance.
+// leapt in the same rebalance. The shares of 256 leader epochs fit into a block: a log that
+// goes back to the same generation again and again repeats a number after that many.
 const (
-	GenerationBlock = 1024
+	GenerationBlock = 1 << 14
 	GenerationShare = 16
 	LivesPerEpoch   = 4
 )

@@ -10,7 +10,7 @@ import (
 func TestTheFirstGenerationAfterALoadIsNew(t *testing.T) {
 	for _, generation := range []int32{0, 1, GenerationBlock - 1, GenerationBlock, 5*GenerationBlock + 7} {
 		seen := map[int32]bool{}
-		for epoch := range int32(4) {
+		for epoch := range int32(256) { // As many as docs/internals/coordinator.md promises.
 			for lives := range int16(LivesPerEpoch) {
 				next := NextAfterLoad(generation, epoch, lives)
 				if next <= generation || next/GenerationBlock != generation/GenerationBlock+1 {

@@ -79,8 +79,8 @@ type Kind struct {
 	// Make makes a group of what it has in common with one of another kind, which it
 	// replaces: offsets, and who was silent.
 	Make func(Base) Group
-	// Request handles a request that clients of this kind of group send.
-	Request func(x *Step, r *machine.Request) bool
+	// APIs is the requests that clients of this kind of group send.
+	APIs []API
 }
 
 // Base is what groups of all kinds have.

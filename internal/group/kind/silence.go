@@ -45,15 +45,20 @@ func (x *Step) SilentSince(b *Base, id string) int64 {
 }
 
 // SessionTimer is when the session timer of a member fires: at its deadline, or before it
-// to write down that it is silent.
-func (b *Base) SessionTimer(id string, silent int64, session time.Duration, deadline time.Time) time.Time {
+// to write down that it is silent. That may have been due before now, where the timer that was
+// armed for it goes off late, and the group goes over to the other protocol first.
+func (x *Step) SessionTimer(b *Base, id string, silent int64, session time.Duration, deadline time.Time) time.Time {
 	if silent == 0 {
 		return deadline
 	}
-	if at := b.nextSilenceRecord(id, silent, session); at.Before(deadline) {
-		return at
+	at := b.nextSilenceRecord(id, silent, session)
+	switch {
+	case !at.Before(deadline):
+		return deadline
+	case at.Before(x.Now):
+		return x.Now
 	}
-	return deadline
+	return at
 }
 
 // nextSilenceRecord is when the silence of a member is to be written down next.

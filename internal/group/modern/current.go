@@ -3,12 +3,12 @@ package modern
 import "slices"
 
 // Current is where a member has got to.
-type Current struct {
+type Current[P Part[P]] struct {
 	Epoch    int32
 	Previous int32
 	State    MemberState
-	Assigned []Held
-	Pending  []Held // to be let go of
+	Assigned []Held[P]
+	Pending  []Held[P] // to be let go of
 }
 
 // MemberState is the state of a member, by Kafka's numbers.
@@ -17,8 +17,8 @@ type MemberState int8
 // IsKnown says whether it is one of these. A newer version may have others.
 func (s MemberState) IsKnown() bool { return s >= Stable && s <= Unreleased }
 
-// AssignedPartitions is what is assigned to a member that has got there, nothing if it is nowhere.
-func (n *Current) AssignedPartitions() []Held {
+// AssignedParts is what is assigned to a member that has got there, nothing if it is nowhere.
+func (n *Current[P]) AssignedParts() []Held[P] {
 	if n == nil {
 		return nil
 	}
@@ -33,11 +33,11 @@ const (
 )
 
 // Has says whether all of these are assigned.
-func (n *Current) Has(list []Partition) bool {
-	return !slices.ContainsFunc(list, func(p Partition) bool { return !Holds(n.Assigned, p) })
+func (n *Current[P]) Has(list []P) bool {
+	return !slices.ContainsFunc(list, func(p P) bool { return !Holds(n.Assigned, p) })
 }
 
 // Same says whether nothing differs.
-func (n *Current) Same(o *Current) bool {
+func (n *Current[P]) Same(o *Current[P]) bool {
 	return n.Epoch == o.Epoch && n.Previous == o.Previous && n.State == o.State && slices.Equal(n.Assigned, o.Assigned) && slices.Equal(n.Pending, o.Pending)
 }

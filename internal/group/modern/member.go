@@ -10,11 +10,11 @@ import (
 // Member is what members of all kinds of groups have in which the coordinator assigns: what
 // is stored of their assignment, and the timers by which they must be heard of and must have
 // let go of partitions.
-type Member struct {
+type Member[P Part[P]] struct {
 	ID        string
-	Target    []Partition // what it is to have
+	Target    []P         // what it is to have
 	HasTarget bool        // there is a record of that
-	Current   *Current    // where it has got to, nil if there is no record
+	Current   *Current[P] // where it has got to, nil if there is no record
 
 	Deadline    time.Time // to be heard of
 	TimerAt     time.Time // when the session timer fires, at the deadline or before
@@ -30,24 +30,24 @@ type Member struct {
 }
 
 // Now is where the member has got to; a new one is nowhere.
-func (m *Member) Now() Current {
+func (m *Member[P]) Now() Current[P] {
 	if m.Current == nil {
-		return Current{}
+		return Current[P]{}
 	}
 	return *m.Current
 }
 
 // HasSettled says whether a member has all that it is to have.
-func (m *Member) HasSettled(targetEpoch int32) bool {
+func (m *Member[P]) HasSettled(targetEpoch int32) bool {
 	now := m.Now()
 	return now.State == Stable && now.Epoch == targetEpoch
 }
 
 // IsStored says whether there is a record of what is or will be assigned to it.
-func (m *Member) IsStored() bool { return m.Current != nil || m.HasTarget }
+func (m *Member[P]) IsStored() bool { return m.Current != nil || m.HasTarget }
 
 // Had says whether a member has had a partition since an epoch, or longer (KIP-1251).
-func (m *Member) Had(p Partition, epoch int32) bool {
+func (m *Member[P]) Had(p P, epoch int32) bool {
 	if m.Current == nil {
 		return false
 	}
@@ -59,12 +59,12 @@ func (m *Member) Had(p Partition, epoch int32) bool {
 }
 
 // Timer is the key of one of a member's timers.
-func (m *Member) Timer(kind, group string) machine.TimerKey {
+func (m *Member[P]) Timer(kind, group string) machine.TimerKey {
 	return machine.TimerKey{Kind: kind, ID: group, Member: m.ID}
 }
 
 // Hear notes that a member is not silent any more since the load.
-func (m *Member) Hear(x *kind.Step, b *kind.Base) {
+func (m *Member[P]) Hear(x *kind.Step, b *kind.Base) {
 	if m.Silent != 0 {
 		m.Silent = 0
 		x.EndSilence(b, m.ID)
@@ -73,22 +73,22 @@ func (m *Member) Hear(x *kind.Step, b *kind.Base) {
 
 // Wait gives a member until d from now to be heard of. The timer is left alone as long as it
 // does not fire later than that, so a heartbeat costs none.
-func (m *Member) Wait(x *kind.Step, b *kind.Base, d, session time.Duration) {
+func (m *Member[P]) Wait(x *kind.Step, b *kind.Base, d, session time.Duration) {
 	m.Deadline = x.Now.Add(d)
 	if m.TimerSeq == 0 || m.Deadline.Before(m.TimerAt) {
-		m.TimerAt = b.SessionTimer(m.ID, m.Silent, session, m.Deadline)
+		m.TimerAt = x.SessionTimer(b, m.ID, m.Silent, session, m.Deadline)
 		m.TimerSeq = x.Arm(m.Timer(kind.TimerSession, b.ID), m.TimerAt)
 	}
 }
 
 // SessionFired handles the session timer, and says whether the session is over.
-func (m *Member) SessionFired(x *kind.Step, b *kind.Base, e machine.TimerFired, session time.Duration) (over bool) {
+func (m *Member[P]) SessionFired(x *kind.Step, b *kind.Base, e machine.TimerFired, session time.Duration) (over bool) {
 	switch {
 	case m.TimerSeq != e.Seq:
 		return false
 	case x.Now.Before(m.Deadline):
 		x.NoteSilence(b, m.ID, m.Silent, session)
-		m.TimerAt = b.SessionTimer(m.ID, m.Silent, session, m.Deadline)
+		m.TimerAt = x.SessionTimer(b, m.ID, m.Silent, session, m.Deadline)
 		m.TimerSeq = x.Arm(e.Key, m.TimerAt)
 		return false
 	}
@@ -97,13 +97,13 @@ func (m *Member) SessionFired(x *kind.Step, b *kind.Base, e machine.TimerFired, 
 }
 
 // StartRevoking gives a member so long to let go of what it was told to.
-func (m *Member) StartRevoking(x *kind.Step, group string, timeout time.Duration) {
+func (m *Member[P]) StartRevoking(x *kind.Step, group string, timeout time.Duration) {
 	m.revokeEpoch, m.RevokeBy = m.Now().Epoch, x.Now.Add(timeout)
 	m.RevokeSeq = x.Arm(m.Timer(kind.TimerRevoke, group), m.RevokeBy)
 }
 
 // StopRevoking notes that a member has nothing to let go of any more.
-func (m *Member) StopRevoking(x *kind.Step, group string) {
+func (m *Member[P]) StopRevoking(x *kind.Step, group string) {
 	if m.RevokeSeq != 0 {
 		m.RevokeSeq = 0
 		x.Cancel(m.Timer(kind.TimerRevoke, group))
@@ -112,7 +112,7 @@ func (m *Member) StopRevoking(x *kind.Step, group string) {
 
 // RevokeFired handles the timer, and says whether the member has not let go in time: it is
 // still in the epoch in which it was told to.
-func (m *Member) RevokeFired(e machine.TimerFired) (late bool) {
+func (m *Member[P]) RevokeFired(e machine.TimerFired) (late bool) {
 	if m.RevokeSeq != e.Seq {
 		return false
 	}
@@ -121,7 +121,7 @@ func (m *Member) RevokeFired(e machine.TimerFired) (late bool) {
 }
 
 // Stop cancels the timers.
-func (m *Member) Stop(x *kind.Step, group string) {
+func (m *Member[P]) Stop(x *kind.Step, group string) {
 	m.StopRevoking(x, group)
 	if m.TimerSeq != 0 {
 		x.Cancel(m.Timer(kind.TimerSession, group))

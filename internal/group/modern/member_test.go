@@ -19,7 +19,7 @@ func stepAt(s *kind.Shard, now time.Time) *kind.Step {
 func TestASessionIsOverAtItsDeadlineAndNotBefore(t *testing.T) {
 	s, b, start := kind.NewShard(kind.DefaultConfig()), &kind.Base{ID: "g"}, time.Unix(1_700_000_000, 0)
 	const session = 10 * time.Second
-	m := Member{ID: "m"}
+	m := Member[Partition]{ID: "m"}
 	x := stepAt(&s, start)
 	m.Wait(x, b, session, session)
 	first := x.Out.Timers[0]
@@ -49,9 +49,9 @@ func TestASessionIsOverAtItsDeadlineAndNotBefore(t *testing.T) {
 func TestAMemberIsLateIfItIsStillInTheEpochInWhichItWasTold(t *testing.T) {
 	s, now := kind.NewShard(kind.DefaultConfig()), time.Unix(1_700_000_000, 0)
 	for epoch, late := range map[int32]bool{4: true, 5: false} {
-		m, x := Member{ID: "m", Current: &Current{Epoch: 4, State: Unrevoked}}, stepAt(&s, now)
+		m, x := Member[Partition]{ID: "m", Current: &Current[Partition]{Epoch: 4, State: Unrevoked}}, stepAt(&s, now)
 		m.StartRevoking(x, "g", time.Minute)
-		m.Current = &Current{Epoch: epoch}
+		m.Current = &Current[Partition]{Epoch: epoch}
 		if m.RevokeFired(machine.TimerFired{Seq: m.RevokeSeq + 1}) {
 			t.Error("a stale timer makes it late")
 		}
@@ -59,7 +59,7 @@ func TestAMemberIsLateIfItIsStillInTheEpochInWhichItWasTold(t *testing.T) {
 			t.Errorf("in epoch %d: late is %t", epoch, !late)
 		}
 	}
-	m, x := Member{ID: "m"}, stepAt(&s, now)
+	m, x := Member[Partition]{ID: "m"}, stepAt(&s, now)
 	m.Wait(x, &kind.Base{ID: "g"}, time.Second, time.Second)
 	m.StartRevoking(x, "g", time.Minute)
 	if m.Stop(x, "g"); m.TimerSeq != 0 || m.RevokeSeq != 0 || len(x.Out.Timers) != 4 || !x.Out.Timers[2].Cancel || !x.Out.Timers[3].Cancel {
@@ -70,7 +70,7 @@ func TestAMemberIsLateIfItIsStillInTheEpochInWhichItWasTold(t *testing.T) {
 // The session timeout may be shorter than it was at the last heartbeat: settings change.
 func TestASessionThatEndsEarlierHasItsTimerArmedAgain(t *testing.T) {
 	s, b, start := kind.NewShard(kind.DefaultConfig()), &kind.Base{ID: "g"}, time.Unix(1_700_000_000, 0)
-	m := Member{ID: "m"}
+	m := Member[Partition]{ID: "m"}
 	m.Wait(stepAt(&s, start), b, time.Minute, time.Minute)
 	x := stepAt(&s, start.Add(time.Second))
 	m.Wait(x, b, 10*time.Second, 10*time.Second)

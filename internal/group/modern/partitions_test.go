@@ -16,7 +16,7 @@ func TestPartitionsAreHeldSinceTheEpochOfTheirRecord(t *testing.T) {
 	for what, c := range map[string]struct {
 		epochs []int32
 		epoch  int32
-		want   []Held
+		want   []Held[Partition]
 	}{
 		"of each partition":  {[]int32{3, 4, 9}, 7, append(held(4, 1), held(3, 2)...)},
 		"of the member":      {nil, 7, held(7, 1, 2)},

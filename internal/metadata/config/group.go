@@ -7,29 +7,34 @@ import (
 	"time"
 )
 
-// Group holds the settings of one group that are in use, typed and complete.
-type Group struct {
-	ConsumerSession   time.Duration
-	ConsumerHeartbeat time.Duration
-	ConsumerInterval  time.Duration
-}
+// groupPrefix is what the broker setting has before the name that a group's has.
+const groupPrefix = "group."
 
-const (
-	consumerSession   = "consumer.session.timeout.ms"
-	consumerHeartbeat = "consumer.heartbeat.interval.ms"
-	consumerInterval  = "consumer.assignment.interval.ms"
-	// groupPrefix is what the broker setting has before the name that a group's has.
-	groupPrefix = "group."
-)
+// groupKinds are the kinds of groups that have settings. Each has the same; what one has
+// besides is beside them in groupTable.
+var groupKinds = []string{"consumer"}
 
 // groupTable lists the settings that a group may have for itself. The broker has each
 // of them too, with "group." before its name, and its bounds with "min." and "max."
 // before the last part.
-var groupTable = newTable([]Def{
-	ofGroup(consumerSession, 1, "How long a member of the group may be silent."),
-	ofGroup(consumerHeartbeat, 1, "How often a member of the group is to be heard of."),
-	ofGroup(consumerInterval, 0, "How long the group rests between two assignments."),
-})
+var groupTable = newTable(groupDefs())
+
+func groupDefs() (out []Def) {
+	for _, kind := range groupKinds {
+		out = append(out,
+			ofGroup(kind+session, 1, "How long a member of the group may be silent."),
+			ofGroup(kind+heartbeat, 1, "How often a member of the group is to be heard of."),
+			ofGroup(kind+interval, 0, "How long the group rests between two assignments."))
+	}
+	return out
+}
+
+// What comes after the kind in the names of settings.
+const (
+	session   = ".session.timeout.ms"
+	heartbeat = ".heartbeat.interval.ms"
+	interval  = ".assignment.interval.ms"
+)
 
 func ofGroup(name string, least float64, doc string) Def {
 	return Def{Name: name, Type: Int, Min: least, Max: 1<<31 - 1, Synonym: groupPrefix + name, Doc: doc}
@@ -57,11 +62,21 @@ func CheckGroupSet(b *Broker, set map[string]string) error {
 			return invalid("%s must be at most %d, which is %s, not %d", name, high, d.bound("max"), n)
 		}
 	}
-	_, session := set[consumerSession]
-	_, heartbeat := set[consumerHeartbeat]
-	if g := NewGroup(b, set); (session || heartbeat) && g.ConsumerSession <= g.ConsumerHeartbeat {
-		return invalid("%s must be greater than %s: %d is not greater than %d",
-			consumerSession, consumerHeartbeat, g.ConsumerSession.Milliseconds(), g.ConsumerHeartbeat.Milliseconds())
+	for _, kind := range groupKinds {
+		if err := checkHeartbeat(b, set, kind); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkHeartbeat says whether members send heartbeats more often than they must.
+func checkHeartbeat(b *Broker, set map[string]string, kind string) error {
+	_, ownSession := set[kind+session]
+	_, ownHeartbeat := set[kind+heartbeat]
+	silent, often := GroupDuration(b, set, kind+session), GroupDuration(b, set, kind+heartbeat)
+	if (ownSession || ownHeartbeat) && silent <= often {
+		return invalid("%s must be greater than %s: %d is not greater than %d", kind+session, kind+heartbeat, silent.Milliseconds(), often.Milliseconds())
 	}
 	return nil
 }
@@ -87,18 +102,15 @@ func GroupValue(b *Broker, set map[string]string, name string) string {
 	return b.Get(groupTable.byName[name].Synonym)
 }
 
-// NewGroup makes the settings that are in use of those that are set on a group. The
+// GroupDuration returns a setting that is in use, of those that are set on a group. The
 // broker's bounds may have changed since: what is beyond them is the bound. A value
 // that is not allowed any more counts as not set.
-func NewGroup(b *Broker, set map[string]string) Group {
-	get := func(name string) time.Duration {
-		d := groupTable.byName[name]
-		v, ok := set[name]
-		if !ok || d.Check(v) != nil {
-			return b.Duration(d.Synonym)
-		}
-		low, high := d.boundsIn(b)
-		return millis(max(low, min(integer(v), high)))
+func GroupDuration(b *Broker, set map[string]string, name string) time.Duration {
+	d := groupTable.byName[name]
+	v, ok := set[name]
+	if !ok || d.Check(v) != nil {
+		return b.Duration(d.Synonym)
 	}
-	return Group{ConsumerSession: get(consumerSession), ConsumerHeartbeat: get(consumerHeartbeat), ConsumerInterval: get(consumerInterval)}
+	low, high := d.boundsIn(b)
+	return millis(max(low, min(integer(v), high)))
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"muster/internal/assert"
 )
 
 func TestEveryGroupSettingHasItsBoundsInTheBroker(t *testing.T) {
@@ -15,9 +17,7 @@ func TestEveryGroupSettingHasItsBoundsInTheBroker(t *testing.T) {
 				t.Errorf("%s is bounded by %s, which does not exist", d.Name, d.bound(which))
 			}
 		}
-		if err := CheckGroupSet(b, map[string]string{d.Name: GroupValue(b, nil, d.Name)}); err != nil {
-			t.Errorf("the default of %s: %v", d.Name, err)
-		}
+		assert.NoError(t, CheckGroupSet(b, map[string]string{d.Name: GroupValue(b, nil, d.Name)}), "the default of %s", d.Name)
 	}
 }
 
@@ -61,28 +61,33 @@ func TestGroupSettingsAreRefusedOutsideOfTheBrokersBounds(t *testing.T) {
 		}
 	}
 	for name, value := range map[string]string{"consumer.session.timeout": "50000", consumerSession: "long", consumerHeartbeat: "0", consumerInterval: "-1"} {
-		if CheckGroup(name, value) == nil {
-			t.Errorf("%s may be %s", name, value)
-		}
+		assert.True(t, CheckGroup(name, value) != nil, "%s may be %s", name, value)
 	}
 }
+
+// The settings of consumer groups.
+const (
+	consumerSession   = "consumer" + session
+	consumerHeartbeat = "consumer" + heartbeat
+	consumerInterval  = "consumer" + interval
+)
 
 func TestGroupSettingsInUseAreWithinTheBrokersBounds(t *testing.T) {
 	set := map[string]string{consumerSession: "50000", consumerHeartbeat: " 10000", consumerInterval: "3000"}
 	for _, tt := range []struct {
 		broker map[string]string
 		set    map[string]string
-		want   Group
+		want   [3]time.Duration
 	}{
-		{nil, nil, Group{45 * time.Second, 5 * time.Second, time.Second}},
-		{nil, set, Group{50 * time.Second, 10 * time.Second, 3 * time.Second}},
-		{map[string]string{"group.consumer.max.session.timeout.ms": "48000", "group.consumer.max.heartbeat.interval.ms": "9000", "group.consumer.max.assignment.interval.ms": "2000"}, set, Group{48 * time.Second, 9 * time.Second, 2 * time.Second}},
-		{map[string]string{"group.consumer.max.session.timeout.ms": "40000"}, set, Group{45 * time.Second, 10 * time.Second, 3 * time.Second}},
-		{map[string]string{"group.consumer.min.session.timeout.ms": "55000", "group.consumer.session.timeout.ms": "55000", "group.consumer.heartbeat.interval.ms": "12000", "group.consumer.min.heartbeat.interval.ms": "12000", "group.consumer.min.assignment.interval.ms": "4000", "group.consumer.assignment.interval.ms": "5000"}, set, Group{55 * time.Second, 12 * time.Second, 4 * time.Second}},
-		{map[string]string{"group.consumer.session.timeout.ms": "50000", "group.consumer.heartbeat.interval.ms": "6000"}, map[string]string{consumerSession: "long", consumerHeartbeat: "0", "consumer.of.a.newer.version": "1"}, Group{50 * time.Second, 6 * time.Second, time.Second}},
+		{nil, nil, [3]time.Duration{45 * time.Second, 5 * time.Second, time.Second}},
+		{nil, set, [3]time.Duration{50 * time.Second, 10 * time.Second, 3 * time.Second}},
+		{map[string]string{"group.consumer.max.session.timeout.ms": "48000", "group.consumer.max.heartbeat.interval.ms": "9000", "group.consumer.max.assignment.interval.ms": "2000"}, set, [3]time.Duration{48 * time.Second, 9 * time.Second, 2 * time.Second}},
+		{map[string]string{"group.consumer.max.session.timeout.ms": "40000"}, set, [3]time.Duration{45 * time.Second, 10 * time.Second, 3 * time.Second}},
+		{map[string]string{"group.consumer.min.session.timeout.ms": "55000", "group.consumer.session.timeout.ms": "55000", "group.consumer.heartbeat.interval.ms": "12000", "group.consumer.min.heartbeat.interval.ms": "12000", "group.consumer.min.assignment.interval.ms": "4000", "group.consumer.assignment.interval.ms": "5000"}, set, [3]time.Duration{55 * time.Second, 12 * time.Second, 4 * time.Second}},
+		{map[string]string{"group.consumer.session.timeout.ms": "50000", "group.consumer.heartbeat.interval.ms": "6000"}, map[string]string{consumerSession: "long", consumerHeartbeat: "0", "consumer.of.a.newer.version": "1"}, [3]time.Duration{50 * time.Second, 6 * time.Second, time.Second}},
 	} {
-		if got := NewGroup(broker(t, tt.broker), tt.set); got != tt.want {
-			t.Errorf("%v with broker %v: %v, want %v", tt.set, tt.broker, got, tt.want)
-		}
+		b := broker(t, tt.broker)
+		got := [3]time.Duration{GroupDuration(b, tt.set, consumerSession), GroupDuration(b, tt.set, consumerHeartbeat), GroupDuration(b, tt.set, consumerInterval)}
+		assert.Equal(t, got, tt.want, "%v with broker %v", tt.set, tt.broker)
 	}
 }

@@ -66,16 +66,16 @@ func (s *simStore) isAway(l *simLog) bool { return s.w.Now < s.away[l.server] &&
 func (l *simLog) look(epoch int32, cfg store.LogConfig) store.Run {
 	s := l.w.store
 	start, end := s.runs[l.server], l.end()
-	var run store.Run
+	var was opening // What a log begins with was written in the first start, by whoever had it open then.
 	if n := len(l.opened); n > 0 {
-		was := &l.opened[n-1]
-		run = was.run
-		if was.start != start {
-			run.Began = end
-		}
-		if cfg.Shown > end || was.start != start && cfg.Shown == 0 || cfg.Lost > was.run.Lost {
-			run.Lost = end
-		}
+		was = l.opened[n-1]
+	}
+	run := was.run
+	if was.start != start {
+		run.Began = end
+	}
+	if cfg.Shown > end || was.start != start && cfg.Shown == 0 || cfg.Lost > was.run.Lost {
+		run.Lost = end
 	}
 	if len(s.runs) == 1 {
 		run.ID = strconv.Itoa(start)

@@ -16,20 +16,20 @@ import (
 // epoch rises, the broker makes a target assignment, and each member comes to it by
 // itself. So the same questions have other answers.
 
-// isConsumer says whether the group is one of the consumer protocol.
-func (e *Evidence) isConsumer() bool { return e.Group != nil && e.Group.Type == groupview.TypeConsumer }
+// assigns says whether the coordinator assigns in the group.
+func (e *Evidence) assigns() bool { return e.Group != nil && e.Group.Assigns() }
 
-// wasConsumer says whether it is, or was before it went.
-func (e *Evidence) wasConsumer() bool {
+// assigned says whether it does, or did before the group went.
+func (e *Evidence) assigned() bool {
 	if e.Group != nil || len(e.Entries) == 0 {
-		return e.isConsumer()
+		return e.assigns()
 	}
-	return slices.ContainsFunc(e.Entries, func(s Entry) bool { return s.isConsumer() })
+	return slices.ContainsFunc(e.Entries, func(s Entry) bool { return s.assigns() })
 }
 
 // resumes says whether a load found members on their way to their partitions.
 func (e *Entry) resumes() bool {
-	return e.isConsumer() && e.Kind == journal.KindLoaded && e.State != groupview.Stable && e.After > 0
+	return e.assigns() && e.Kind == journal.KindLoaded && e.State != groupview.Stable && e.After > 0
 }
 
 // risen returns the entries that say why the epoch has risen since everybody last had
@@ -61,7 +61,7 @@ func (e *Evidence) targets(s *Entry) (out []*Entry) {
 // underWayText words why a rebalance is under way, and in a consumer group who holds up
 // whom.
 func (e *Evidence) underWayText(s *Entry) []string {
-	if !s.isConsumer() {
+	if !s.assigns() {
 		return s.reasons()
 	}
 	var all Entry
@@ -170,7 +170,7 @@ func each1(why []journal.Trigger, word func(*journal.Trigger) string) string {
 
 // had words what members of a consumer group that are gone had.
 func (e *Entry) had(gone *triggers) string {
-	if !e.isConsumer() {
+	if !e.assigns() {
 		return ""
 	}
 	n, held := 0, ""

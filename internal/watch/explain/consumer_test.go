@@ -181,7 +181,7 @@ func TestWhoHoldsUpWhom(t *testing.T) {
 		t.Errorf("it is %s, under way since %s", x.Type, x.UnderWay.Started)
 	}
 	same(t, "who holds up whom", told(), "b-5f0c7d7e at 10.0.0.1 joined. d-5f0c7d7e at 10.0.0.1 left. "+aHoldsUpB+
-		" If nothing changes it is removed from the group at 12:00:40 (in 40s), when its rebalance timeout ends, and the others get its partitions.")
+		" If nothing changes it is removed from the group at 12:00:40 UTC (in 40s), when its rebalance timeout ends, and the others get its partitions.")
 
 	// What a may have back no one else waits for.
 	g.Members[0].Target[0].Partitions, g.Members[1].Target[0].Partitions = []int32{0, 2, 3}, nil
@@ -191,7 +191,7 @@ func TestWhoHoldsUpWhom(t *testing.T) {
 	a := &g.Members[0]
 	heard, session := at(12*time.Second), at(-33*time.Second)
 	a.Heard, a.Session = &heard, &session
-	says(t, told(), "It has not sent a heartbeat for 12s either. If nothing changes it is removed from the group at 12:00:33 (in 33s), when the session timeout ends")
+	says(t, told(), "It has not sent a heartbeat for 12s either. If nothing changes it is removed from the group at 12:00:33 UTC (in 33s), when the session timeout ends")
 	past := at(0)
 	a.Until = &past
 	says(t, told(), "Its rebalance timeout is over: it is removed from the group now")

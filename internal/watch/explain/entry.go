@@ -32,8 +32,8 @@ func (e *Entry) Took() time.Duration { return e.Time.Sub(e.Started) }
 // or a consumer group has another epoch.
 func (e *Entry) isStart() bool { return e.Kind == journal.KindStarted || e.Kind == journal.KindEpoch }
 
-// isConsumer says whether the group was one of the consumer protocol.
-func (e *Entry) isConsumer() bool { return e.Type == journal.TypeConsumer }
+// assigns says whether the coordinator assigned in the group.
+func (e *Entry) assigns() bool { return journal.Assigns(e.Type) }
 
 // WithoutStarts drops the start of each rebalance that has settled: its end says
 // all that the start does.

@@ -34,7 +34,7 @@ func (e *Entry) sentence() string {
 	case journal.KindUpgraded, journal.KindDowngraded:
 		return e.migrated()
 	case journal.KindLoaded:
-		if e.isConsumer() {
+		if e.assigns() {
 			return fmt.Sprintf("The group's coordinator was loaded, after a restart or from another broker: group epoch %d goes on with %s, each from where it was.", e.Generation, words.Plural(e.After, "member"))
 		}
 		return fmt.Sprintf("The group's coordinator was loaded, after a restart or from another broker: generation %d goes on with %s. A rebalance that was under way begins anew.", e.Generation, words.Plural(e.After, "member"))

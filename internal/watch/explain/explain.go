@@ -123,7 +123,7 @@ func (e *Evidence) Explain(limit int) *Explanation {
 			break
 		}
 		r := s.rebalance()
-		if s.isConsumer() {
+		if s.assigns() {
 			r.Type, r.Text = s.Type, e.consumerStory(s)
 		}
 		out.Rebalances = append(out.Rebalances, r)
@@ -159,7 +159,7 @@ func (e *Evidence) describeNow() string {
 	switch {
 	case g.State == groupview.Preparing:
 		return fmt.Sprintf("Group %s is %s: it waits for its %s to join.%s", e.Name, g.State, members, lag)
-	case g.Type == groupview.TypeConsumer && g.Rebalances() && len(g.Members) > 0:
+	case g.Assigns() && g.Rebalances() && len(g.Members) > 0:
 		return fmt.Sprintf("Group %s is %s: %s%s", e.Name, g.State, e.progress(), lag)
 	case g.State == groupview.Completing:
 		return fmt.Sprintf("Group %s is %s: its %s wait for the leader to assign partitions.%s", e.Name, g.State, members, lag)

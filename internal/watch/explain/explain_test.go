@@ -115,7 +115,7 @@ func TestExplainARebalanceThatIsUnderWay(t *testing.T) {
 	if x.UnderWay == nil || !x.UnderWay.Started.Equal(at(10*time.Second)) {
 		t.Fatalf("under way is %+v", x.UnderWay)
 	}
-	same(t, "the text", strings.Join(x.UnderWay.Text, " "), "b-5f0c7d7e at 10.0.0.1 joined. At 11:59:55 it waited for c-5f0c7d7e at 10.0.0.1 to join.")
+	same(t, "the text", strings.Join(x.UnderWay.Text, " "), "b-5f0c7d7e at 10.0.0.1 joined. At 11:59:55 UTC it waited for c-5f0c7d7e at 10.0.0.1 to join.")
 	g.State = groupview.Completing
 	x = evidenceOf(g, entries...).Explain(0)
 	same(t, "the text while the leader assigns", strings.Join(x.UnderWay.Text, " "), "b-5f0c7d7e at 10.0.0.1 joined.")

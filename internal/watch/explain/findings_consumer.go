@@ -23,7 +23,7 @@ const (
 
 // unacknowledged finds members that were told to give up partitions, and do not.
 func (e *Evidence) unacknowledged() []Finding {
-	if !e.isConsumer() {
+	if !e.assigns() {
 		return nil
 	}
 	var out []Finding
@@ -33,7 +33,7 @@ func (e *Evidence) unacknowledged() []Finding {
 			continue
 		}
 		out = append(out, Finding{
-			"revocation-not-acknowledged", e.holdupText(h) + " Everybody else goes on reading what they have.",
+			"revocation-not-acknowledged", e.holdupText(h) + " Everyone else goes on reading what they have.",
 			e.lookAt(h.member) + " Process fewer records between polls (max.poll.records). How long the others wait at most is its rebalance timeout, which is max.poll.interval.ms in the Java client. To have them go on now, stop it.",
 		})
 	}
@@ -51,7 +51,7 @@ func (e *Evidence) lookAt(m *groupview.Member) string {
 // stuckConsumers finds a consumer group that does not settle, though no one is known to
 // hold it up.
 func (e *Evidence) stuckConsumers() []Finding {
-	if !e.isConsumer() || !e.Group.Rebalances() || len(e.unacknowledged()) > 0 {
+	if !e.assigns() || !e.Group.Rebalances() || len(e.unacknowledged()) > 0 {
 		return nil
 	}
 	started := e.underWay()
@@ -91,7 +91,7 @@ func (e *Evidence) revocationTimeouts() []Finding {
 
 // targetTooLarge finds a target assignment that could not be stored.
 func (e *Evidence) targetTooLarge() []Finding {
-	if !e.isConsumer() {
+	if !e.assigns() {
 		return nil
 	}
 	for i := range slices.Backward(e.Entries) {
@@ -114,7 +114,7 @@ func (e *Evidence) targetTooLarge() []Finding {
 
 // emptyPatterns finds regular expressions that match no topic.
 func (e *Evidence) emptyPatterns() []Finding {
-	if !e.isConsumer() {
+	if !e.assigns() {
 		return nil
 	}
 	byPattern := map[string][]*groupview.Member{}
@@ -144,7 +144,7 @@ func (e *Evidence) emptyPatterns() []Finding {
 // lonelyAssignors finds an assignor that one member asks for and no one else: either it
 // has no effect, or one member decides for all.
 func (e *Evidence) lonelyAssignors() []Finding {
-	if !e.isConsumer() || len(e.Group.Members) < 2 {
+	if !e.assigns() || len(e.Group.Members) < 2 {
 		return nil
 	}
 	votes := map[string][]*groupview.Member{}
@@ -186,7 +186,7 @@ func (e *Evidence) lonelyText(lonely []string, votes map[string][]*groupview.Mem
 
 // mixedProtocols finds members that use the classic protocol in a consumer group.
 func (e *Evidence) mixedProtocols() []Finding {
-	if !e.isConsumer() {
+	if !e.assigns() {
 		return nil
 	}
 	var classic []*groupview.Member
@@ -209,7 +209,7 @@ func (e *Evidence) mixedProtocols() []Finding {
 
 // awayMembers finds static members that have left for a while.
 func (e *Evidence) awayMembers() []Finding {
-	if !e.isConsumer() {
+	if !e.assigns() {
 		return nil
 	}
 	var out []Finding
@@ -286,7 +286,7 @@ func wanted(m *groupview.Member) string {
 
 // otherAssignor words what to use instead of range.
 func (e *Evidence) otherAssignor() string {
-	if e.isConsumer() {
+	if e.assigns() {
 		return "Use the uniform assignor: group.remote.assignor=uniform in every member."
 	}
 	return "Use another assignor: cooperative-sticky, sticky or roundrobin."
@@ -295,7 +295,7 @@ func (e *Evidence) otherAssignor() string {
 // idleChange words what to do about members that have nothing to read though there is
 // enough for all.
 func (e *Evidence) idleChange() string {
-	if e.isConsumer() {
+	if e.assigns() {
 		return "This is normal if these members subscribe to other topics. See what each subscribes to and is to have: " + words.Command("groups describe", e.Group.Name) + "."
 	}
 	return "This is normal during a cooperative rebalance, and if these members subscribe to other topics. If it stays, the group's leader assigns badly: restart it."
@@ -303,7 +303,7 @@ func (e *Evidence) idleChange() string {
 
 // ownerlessChange words what to do about partitions that no one reads.
 func (e *Evidence) ownerlessChange() string {
-	if e.isConsumer() {
+	if e.assigns() {
 		return "This is normal for a few seconds after a topic was created or has grown: the next heartbeat of any member has the broker assign its partitions."
 	}
 	return "This is normal for a moment: during a cooperative rebalance, and until the leader notices new partitions (metadata.max.age.ms). If it stays, restart the leader."

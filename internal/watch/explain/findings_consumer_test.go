@@ -39,7 +39,7 @@ func TestAMemberThatDoesNotAcknowledgeItsRevocation(t *testing.T) {
 	g := reconciling()
 	e := evidenceOf(g, consumerEntry(journal.KindEpoch, 25*time.Second, trigger(journal.TriggerJoined, "b")))
 	same(t, "what is found", found(t, e), "revocation-not-acknowledged: "+aHoldsUpB+
-		" If nothing changes it is removed from the group at 12:00:40 (in 40s), when its rebalance timeout ends, and the others get its partitions. Everybody else goes on reading what they have.")
+		" If nothing changes it is removed from the group at 12:00:40 UTC (in 40s), when its rebalance timeout ends, and the others get its partitions. Everyone else goes on reading what they have.")
 	says(t, findings(e)[0].Change, "Look at a at 10.0.0.1: a client gives up partitions when its application next polls")
 	heard := at(slowHeartbeat)
 	g.Members[0].Heard = &heard
@@ -138,7 +138,7 @@ func TestAnEpochThatRisesAgainAndAgain(t *testing.T) {
 	g := consumers("a")
 	same(t, "five times", found(t, evidenceOf(g, flap(flappingCount-1, journal.TriggerJoined)...)), "")
 	e := evidenceOf(g, flap(flappingCount, journal.TriggerJoined, journal.TriggerLeft)...)
-	same(t, "six times", found(t, e), "rebalance-storm: The group epoch rose 6 times between 11:54:00 and 11:59:00 (joins: 3, leaves: 3). a at 10.0.0.1 is behind 6 of them.")
+	same(t, "six times", found(t, e), "rebalance-storm: The group epoch rose 6 times between 11:54:00 UTC and 11:59:00 UTC (joins: 3, leaves: 3). a at 10.0.0.1 is behind 6 of them.")
 	says(t, e.flapping()[0].Change, "group.instance.id")
 	says(t, evidenceOf(g, flap(9, journal.TriggerNotRevoked)...).flapping()[0].Change, "members that are removed")
 	says(t, evidenceOf(g, flap(9, journal.TriggerTopics)...).flapping()[0].Change, "topics and subscriptions that change")

@@ -71,7 +71,7 @@ func (e *Evidence) settled() []*Entry {
 func (e *Evidence) triggers(kind journal.TriggerKind) []journal.Trigger {
 	var out []journal.Trigger
 	entries := e.settled()
-	if now := e.underWay(); now != nil && !now.isConsumer() {
+	if now := e.underWay(); now != nil && !now.assigns() {
 		entries = append(entries, now)
 	} else if now != nil {
 		entries = append(entries, e.risen()...)
@@ -113,7 +113,7 @@ func counted(why []journal.Trigger) string { return words.List(culprits(why)) }
 
 // stuckRebalance finds a rebalance that does not end.
 func (e *Evidence) stuckRebalance() []Finding {
-	if e.Group == nil || !e.Group.Rebalances() || e.isConsumer() {
+	if e.Group == nil || !e.Group.Rebalances() || e.assigns() {
 		return nil
 	}
 	started := e.underWay()
@@ -238,7 +238,7 @@ func (e *Evidence) slowLeader() []Finding {
 
 // raiseSession words which setting to raise if a process only pauses.
 func (e *Evidence) raiseSession(now string) string {
-	if e.wasConsumer() {
+	if e.assigned() {
 		return fmt.Sprintf("If the process only paused, raise the session timeout above the pause. In the consumer protocol it is the broker's: group.consumer.session.timeout.ms (now %s).", now)
 	}
 	return fmt.Sprintf("If the process only paused, raise its session.timeout.ms (now %s) above the pause, and keep heartbeat.interval.ms at a third of it.", now)
@@ -246,7 +246,7 @@ func (e *Evidence) raiseSession(now string) string {
 
 // storm finds many rebalances in a short time.
 func (e *Evidence) storm() []Finding {
-	if e.wasConsumer() {
+	if e.assigned() {
 		return e.flapping()
 	}
 	worst := densest(e.settled())

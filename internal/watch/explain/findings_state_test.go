@@ -64,11 +64,11 @@ func TestAGroupWithLagAndNobodyToReadIt(t *testing.T) {
 	back := settledEntry(2*time.Hour, journal.TriggerLeft, "a")
 	back.After = 0
 	e.Entries = []Entry{back, left, settledEntry(time.Minute, journal.TriggerJoined, "a")}
-	same(t, "the finding", findings(e)[0].Text, "The group has no members, and 1 record waits to be read. It has been empty since 11:00:00 (1h ago).")
+	same(t, "the finding", findings(e)[0].Text, "The group has no members, and 1 record waits to be read. It has been empty since 11:00:00 UTC (1h ago).")
 	e.Entries = nil
 	e.Group.TotalLagAtLeast = true
 	lag = 100000
-	same(t, "the finding of a count that ended early", findings(e)[0].Text, "The group has no members, and at least 100000 records wait to be read.")
+	same(t, "the finding of a count that ended early", findings(e)[0].Text, "The group has no members, and at least 100,000 records wait to be read.")
 	lag = 0
 	e.Group.TotalLagAtLeast = false
 	same(t, "without lag", ids(e), "")

@@ -119,7 +119,7 @@ func TestRetentionThatOvertakesIsTold(t *testing.T) {
 func TestAGroupThatDoesNotCatchUpIsTold(t *testing.T) {
 	behind := lag.GroupLag{Members: 1, Total: lag.Total{Lag: 5000}, Seconds: 900, CatchUp: lag.NotCatching, Rates: lag.Rates{Consumed: 1.25, Produced: 120.4, Known: true}}
 	got := the(watchedOf(behind, lag.PartitionLag{Topic: "orders"}, lag.PartitionLag{Topic: "orders", Partition: 1}), "not-catching-up")
-	if len(got) != 1 || !strings.Contains(got[0].Text, "5000 records wait, the oldest for 15m") ||
+	if len(got) != 1 || !strings.Contains(got[0].Text, "5,000 records wait, the oldest for 15m") ||
 		!strings.Contains(got[0].Text, "read 1.2 a second, and 120 came") || !strings.Contains(got[0].Change, "there are 1 for 2 partitions") {
 		t.Errorf("%+v", got)
 	}
@@ -154,11 +154,11 @@ func TestAGroupThatATransactionHoldsBackIsNotBlamed(t *testing.T) {
 	same(t, "the same lag of the group itself", ids(behindBy(old, fresh)), "not-catching-up ")
 	same(t, "it has not come as far as the transaction", ids(held(old, fresh, 101)), "not-catching-up ")
 	got := the(held(lag.PartitionLag{Lag: 7000, Approximate: true, Seconds: 7200}, old, 100), "not-catching-up")
-	if len(got) != 1 || !strings.Contains(got[0].Text, ": 5000 records wait, the oldest for 15m.") || !strings.Contains(got[0].Change, "there are 1 for 2 partitions") {
+	if len(got) != 1 || !strings.Contains(got[0].Text, ": 5,000 records wait, the oldest for 15m.") || !strings.Contains(got[0].Change, "there are 1 for 2 partitions") {
 		t.Errorf("when it is behind elsewhere, too: %+v", got)
 	}
 	old.Approximate = true
-	if got := the(held(fresh, old, 100), "not-catching-up"); len(got) != 1 || !strings.Contains(got[0].Text, ": about 5000 records wait, ") {
+	if got := the(held(fresh, old, 100), "not-catching-up"); len(got) != 1 || !strings.Contains(got[0].Text, ": about 5,000 records wait, ") {
 		t.Errorf("as far as anybody knows: %+v", got)
 	}
 }

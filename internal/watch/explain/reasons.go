@@ -120,7 +120,7 @@ func (e *Entry) moved() string {
 		}
 	}
 	switch {
-	case e.isConsumer() && e.Before > 0 && e.MoveN > 0:
+	case e.assigns() && e.Before > 0 && e.MoveN > 0:
 		return fmt.Sprintf("%d of %s %s a new owner.", e.MoveN, words.Plural(e.PartitionN, "partition"), words.Verb(e.MoveN, "has", "have"))
 	case e.PartitionN == 0 && e.MoveN == 0:
 		return "no partitions are assigned."

@@ -145,7 +145,7 @@ func removed(e *Entry, t *triggers) string {
 func removedLine(t *triggers) string { return t.brief() + " by " + removers(t.all) }
 
 func expired(e *Entry, t *triggers) string {
-	if e.isConsumer() {
+	if e.assigns() {
 		return t.say(
 			fmt.Sprintf("sent no heartbeat for %s, the session timeout, and was removed", words.Duration(t.all[0].Silent)),
 			fmt.Sprintf("sent no heartbeat for %s, the session timeout, and were removed", timeouts(t.all))) + e.had(t)
@@ -171,7 +171,7 @@ func noSync(_ *Entry, t *triggers) string {
 }
 
 func replaced(e *Entry, t *triggers) string {
-	if e.isConsumer() {
+	if e.assigns() {
 		return t.each(func(t *journal.Trigger) string {
 			return "Static member " + name(t.Who) + " restarted, and changed what it subscribes to: " + subscribesTo(t.Change) + "."
 		})
@@ -183,7 +183,7 @@ func replaced(e *Entry, t *triggers) string {
 }
 
 func changed(e *Entry, t *triggers) string {
-	if !e.isConsumer() {
+	if !e.assigns() {
 		return e.changed(t.all)
 	}
 	return t.each(func(t *journal.Trigger) string {
@@ -194,7 +194,7 @@ func changed(e *Entry, t *triggers) string {
 func changedLine(t *triggers) string { return t.brief() + changeLine(t.all[0].Change) }
 
 func resumed(e *Entry, _ *triggers) string {
-	if e.isConsumer() {
+	if e.assigns() {
 		return "The coordinator was loaded, after a restart or from another broker, while members were on their way to their partitions; they go on from where they were."
 	}
 	return "The coordinator was lost in the middle of a rebalance, and the group begins it again."

@@ -22,6 +22,7 @@ import (
 	"strings"
 	"time"
 
+	"muster/internal/journal"
 	"muster/internal/watch/lag"
 )
 
@@ -38,8 +39,8 @@ const (
 
 	Consumer = "consumer" // The protocol type.
 
-	TypeClassic  = "classic" // Types of groups.
-	TypeConsumer = "consumer"
+	TypeClassic  = journal.TypeClassic // Types of groups.
+	TypeConsumer = journal.TypeConsumer
 )
 
 // Group is a group at one moment. The fields are those of muster groups describe
@@ -112,11 +113,14 @@ type Partition struct {
 	Owner      *string  `json:"owner"`
 }
 
+// Assigns says whether the coordinator assigns in the group.
+func (g *Group) Assigns() bool { return journal.Assigns(g.Type) }
+
 // Tells says whether the broker tells what members read: it does when the group
-// is Stable, and we understand it when they are consumers. Of a consumer group it
+// is Stable, and we understand it when they are consumers. Where the broker assigns it
 // always does.
 func (g *Group) Tells() bool {
-	return g.Type == TypeConsumer || g.State == Stable && g.ProtocolType == Consumer
+	return g.Assigns() || g.State == Stable && g.ProtocolType == Consumer
 }
 
 // Rebalances says whether a rebalance is under way.

@@ -12,6 +12,7 @@ import (
 	"muster/cmd/muster/internal/cli"
 	"muster/cmd/muster/internal/source"
 	"muster/cmd/muster/internal/txns"
+	"muster/internal/journal"
 	"muster/internal/watch/explain"
 	"muster/internal/watch/groupview"
 	"muster/internal/words"
@@ -155,7 +156,7 @@ func formatRebalances(out *strings.Builder, x *explain.Explanation) {
 	}
 	for _, r := range x.Rebalances {
 		counter := "generation"
-		if r.Type == groupview.TypeConsumer {
+		if journal.Assigns(r.Type) {
 			counter = "epoch"
 		}
 		fmt.Fprintf(out, "\n%s, %s (%s %d)\n", words.Time(r.Started, x.Now), words.Ago(r.Started, x.Now), counter, r.Generation)

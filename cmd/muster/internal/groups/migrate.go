@@ -100,8 +100,8 @@ func askMigration(ctx context.Context, s *source.Source, name string, again int)
 	if err != nil && len(described) == 0 {
 		return nil, cli.Plain(err)
 	}
-	if c, ok := s.DescribeConsumers(ctx, described)[name]; ok {
-		report := &MigrationReport{Name: name, Type: groupview.TypeConsumer, State: c.State, Members: len(c.Members), Obstacles: []migrationObstacle{}}
+	if c, ok := s.DescribeOthers(ctx, described)[name]; ok {
+		report := &MigrationReport{Name: name, Type: c.Type, State: c.State, Members: len(c.Members), Obstacles: []migrationObstacle{}}
 		report.add(migration.Obstacle{Reason: "it is one already"})
 		return report, nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
+	"muster/internal/assert"
 	"muster/internal/watch/groupview"
 )
 
@@ -36,9 +37,7 @@ func TestAResetIsOfPartitionsThatThereAre(t *testing.T) {
 		if err == nil {
 			err = addScopes(t.Context(), groupview.NewLoader(orders{}), scopes, set)
 		}
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", flag, err)
-		}
+		assert.True(t, (err == nil) == (want == "") && (err == nil || strings.Contains(err.Error(), want)), "%s: %v", flag, err)
 		if n := len(set["orders"]); err == nil && n != 2 && flag != "orders:1" {
 			t.Errorf("%s: %d partitions", flag, n)
 		}

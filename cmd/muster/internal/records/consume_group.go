@@ -95,7 +95,7 @@ func (m *groupMember) options(topics []string, start from) []kgo.Opt {
 		kgo.ConsumerGroup(m.group), kgo.ConsumeTopics(topics...), kgo.ConsumeResetOffset(reset),
 		// All that are known, so that it can join any group of consumers.
 		kgo.Balancers(kgo.CooperativeStickyBalancer(), kgo.StickyBalancer(), kgo.RangeBalancer(), kgo.RoundRobinBalancer()),
-		// What is printed is committed before anybody else gets the partition.
+		// What is printed is committed before anyone else gets the partition.
 		kgo.DisableAutoCommit(), kgo.BlockRebalanceOnPoll(),
 		kgo.OnPartitionsAssigned(func(_ context.Context, _ *kgo.Client, tps map[string][]int32) { m.assigned(tps) }),
 		kgo.OnPartitionsRevoked(m.revoked),

@@ -13,6 +13,7 @@ import (
 	"muster"
 	"muster/cmd/muster/internal/cli"
 	"muster/cmd/muster/internal/source"
+	"muster/internal/assert"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -76,9 +77,7 @@ func TestConsumeFollowsPartitionsThatAreAdded(t *testing.T) {
 	}
 	must(t, c.client.ProduceSync(t.Context(), &kgo.Record{Topic: "a", Partition: 1, Value: []byte("new")}).FirstErr())
 	must(t, c.run(t.Context()))
-	if out.String() != "new\n" {
-		t.Errorf("the output is %q", out)
-	}
+	assert.Equal(t, out.String(), "new\n", "the output is %q", out)
 
 	if _, err := c.admin.DeleteTopic(t.Context(), "a"); err != nil {
 		t.Fatal(err)
@@ -87,9 +86,7 @@ func TestConsumeFollowsPartitionsThatAreAdded(t *testing.T) {
 	for err == nil {
 		err = c.discover(t.Context())
 	}
-	if err.Error() != `there is no topic "a"` {
-		t.Errorf("the error after a deletion is %v", err)
-	}
+	assert.Equal(t, err.Error(), `there is no topic "a"`, "the error after a deletion is %v", err)
 }
 
 func TestConsumeStopsWhenItsTopicIsAnother(t *testing.T) {
@@ -114,9 +111,7 @@ func TestConsumeEndsThoughRecordsWereDeletedMeanwhile(t *testing.T) {
 	c.assign(assign, source.TopicPartition{Topic: "a", Partition: 0}, 0, 3)
 	c.client.AddConsumePartitions(assign)
 	must(t, c.run(t.Context()))
-	if out.Len() > 0 {
-		t.Errorf("the output is %q", out)
-	}
+	assert.True(t, out.Len() == 0, "the output is %q", out)
 }
 
 func TestNextRecordFindsTheRecordOrTheEnd(t *testing.T) {
@@ -125,9 +120,7 @@ func TestNextRecordFindsTheRecordOrTheEnd(t *testing.T) {
 	must(t, err)
 	for offset := range int64(4) {
 		next, err := c.nextRecord(t.Context(), source.TopicPartition{Topic: "a", Partition: 0}, topics["a"].ID, 1, offset)
-		if err != nil || next != offset {
-			t.Errorf("the next record from %d on is %d, %v", offset, next, err)
-		}
+		assert.True(t, err == nil && next == offset, "the next record from %d on is %d, %v", offset, next, err)
 	}
 	if _, err := c.nextRecord(t.Context(), source.TopicPartition{Topic: "a", Partition: 0}, topics["a"].ID, 1, 99); err == nil {
 		t.Error("an offset beyond the end is no error")

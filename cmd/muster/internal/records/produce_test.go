@@ -7,6 +7,7 @@ import (
 
 	"muster"
 	"muster/cmd/muster/internal/cli"
+	"muster/internal/assert"
 )
 
 func TestProduceFailsIfTheBrokerGoesAway(t *testing.T) {
@@ -24,12 +25,8 @@ func TestProduceFailsIfTheBrokerGoesAway(t *testing.T) {
 	p := &producer{client: client, topic: "a", parse: parse, limit: kafkaMaxMessageBytes, patience: 100 * time.Millisecond}
 	err = p.run(t.Context(), strings.NewReader("x\ny\n"))
 	want := "2 records failed, the first in line 1: the broker did not acknowledge the record within 100ms; it may have been written"
-	if err == nil || err.Error() != want {
-		t.Errorf("the error is %v, want %s", err, want)
-	}
-	if got, want := p.summary(), (ProduceSummary{Topic: "a", Failed: 2}); got != want {
-		t.Errorf("the summary is %+v, want %+v", got, want)
-	}
+	assert.True(t, err != nil && err.Error() == want, "the error is %v, want %s", err, want)
+	assert.Equal(t, p.summary(), ProduceSummary{Topic: "a", Failed: 2}, "the summary")
 }
 
 // A line is a record: what is not understood of it is refused, since it would be lost without a
@@ -49,8 +46,6 @@ func TestALineIsOneRecord(t *testing.T) {
 		`{"value":"v","headers":"a=1"}`:              "headers must be",
 	} {
 		r, err := parseJSONLine([]byte(line))
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%s is %+v (%v)", line, r, err)
-		}
+		assert.True(t, (err == nil) == (want == "") && (err == nil || strings.Contains(err.Error(), want)), "%s is %+v (%v)", line, r, err)
 	}
 }

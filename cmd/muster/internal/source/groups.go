@@ -48,15 +48,15 @@ func (s *Source) Describe(ctx context.Context, names []string) (map[string]group
 		return nil, cli.Plain(err)
 	}
 	offsets := fetchOffsets(ctx, s.Client, names)
-	consumers := s.DescribeConsumers(ctx, described)
+	others := s.DescribeOthers(ctx, described)
 	out := map[string]groupview.Description{}
 	for _, name := range names {
 		d, ok := described[name]
-		c, consumer := consumers[name]
+		c, other := others[name]
 		switch {
-		case consumer && offsets[name].err != nil:
+		case other && offsets[name].err != nil:
 			out[name] = groupview.Description{Err: cli.GroupError(name, offsets[name].err)}
-		case consumer:
+		case other:
 			c.Committed = offsets[name].committed
 			out[name] = c
 		case !ok:

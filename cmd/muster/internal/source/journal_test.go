@@ -12,6 +12,7 @@ import (
 
 	"muster"
 	"muster/cmd/muster/internal/cli"
+	"muster/internal/assert"
 	"muster/internal/journal"
 )
 
@@ -25,9 +26,7 @@ type line struct {
 // A journal may have several partitions, each of which is in order of time by itself.
 func TestEntriesOfSeveralPartitionsComeInOrderOfTime(t *testing.T) {
 	b, err := muster.Start(t.Context(), muster.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = b.Close() })
 	flags := &cli.Flags{Brokers: []string{b.Addr()}}
 	j := &Journal[line]{
@@ -41,9 +40,7 @@ func TestEntriesOfSeveralPartitionsComeInOrderOfTime(t *testing.T) {
 
 	const partitions = 3
 	client, err := flags.Connect(t.Context(), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer client.Close()
 	if _, err := kadm.NewClient(client).CreateTopic(t.Context(), partitions, 1, nil, j.Topic); err != nil {
 		t.Fatal(err)
@@ -51,16 +48,12 @@ func TestEntriesOfSeveralPartitionsComeInOrderOfTime(t *testing.T) {
 	began := time.UnixMilli(1_700_000_000_000)
 	for i, key := range []string{"a", "b", "c", "d", "b", "a"} {
 		r := &kgo.Record{Topic: j.Topic, Partition: journal.PartitionFor(key, partitions), Key: []byte(key), Value: []byte(key), Timestamp: began.Add(time.Duration(i) * time.Second)}
-		if err := client.ProduceSync(t.Context(), r).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, client.ProduceSync(t.Context(), r).FirstErr())
 	}
 	read := func(since time.Time, keys ...string) string {
 		t.Helper()
 		lines, err := j.Read(t.Context(), flags, since, keys...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		var out []string
 		for _, l := range lines {
 			out = append(out, l.text)
@@ -70,8 +63,6 @@ func TestEntriesOfSeveralPartitionsComeInOrderOfTime(t *testing.T) {
 	for want, got := range map[string]string{
 		"a b c d b a": read(began), "d b a": read(began.Add(3 * time.Second)), "a a": read(began, "a"), "b c b": read(began, "b", "c"), "": read(began.Add(time.Hour)),
 	} {
-		if got != want {
-			t.Errorf("read %q, want %q", got, want)
-		}
+		assert.Equal(t, got, want)
 	}
 }

@@ -3,6 +3,8 @@ package top
 import (
 	"net/url"
 	"testing"
+
+	"muster/internal/assert"
 )
 
 func TestAPasswordIsExposedByPlainTextToOtherMachines(t *testing.T) {
@@ -11,12 +13,8 @@ func TestAPasswordIsExposedByPlainTextToOtherMachines(t *testing.T) {
 		"http://127.0.0.1:9021": false, "http://[::1]:80": false, "http://localhost:80": false, "https://kafka-1": false,
 	} {
 		u, err := url.Parse(address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := exposes(u); got != want {
-			t.Errorf("%s: %t", address, got)
-		}
+		assert.Must(t, err)
+		assert.Equal(t, exposes(u), want, "%s", address)
 	}
 }
 
@@ -25,8 +23,6 @@ func TestWhereABrokerListensIsMadeWhereToGo(t *testing.T) {
 		"127.0.0.1:9021": "127.0.0.1:9021", "0.0.0.0:80": "broker7:80", ":80": "broker7:80", "[::]:80": "broker7:80",
 		"127.0.0.1:0": "", "https://console.example.org": "https://console.example.org", "": "",
 	} {
-		if got := reachable(listens, "broker7"); got != want {
-			t.Errorf("%s: %q, want %q", listens, got, want)
-		}
+		assert.Equal(t, reachable(listens, "broker7"), want, "%s", listens)
 	}
 }

@@ -72,7 +72,7 @@ func (v *topView) cells(g *web.GroupRow) []any {
 	return out
 }
 
-// printable makes text harmless to a terminal: names are anybody's choice, and some
+// printable makes text harmless to a terminal: names are anyone's choice, and some
 // characters are commands.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/web"
 )
 
@@ -56,9 +57,7 @@ func TestTheKeysOfTop(t *testing.T) {
 			t.Errorf("after %q: %q, %q, %q, %t, %t", c.keys, v.chosen, v.query, v.open, changed, quit)
 		}
 	}
-	if v.sort != 1 || v.down {
-		t.Errorf("sorted by %d, %t", v.sort, v.down)
-	}
+	assert.True(t, v.sort == 1 && !v.down, "sorted by %d, %t", v.sort, v.down)
 }
 
 func TestTopFitsEveryScreen(t *testing.T) {
@@ -66,9 +65,7 @@ func TestTopFitsEveryScreen(t *testing.T) {
 	v.move(4)
 	for _, size := range [][2]int{{80, 24}, {20, 6}, {1, 1}, {5, 2}, {200, 50}} {
 		lines := v.lines(size[0], size[1])
-		if len(lines) != size[1] {
-			t.Errorf("%v has %d lines", size, len(lines))
-		}
+		assert.True(t, len(lines) == size[1], "%v has %d lines", size, len(lines))
 		for _, l := range lines {
 			if n := len([]rune(l.text)); n > size[0] {
 				t.Errorf("%v has a line of %d columns: %s", size, n, l.text)
@@ -91,13 +88,9 @@ func TestTopExplainsAGroup(t *testing.T) {
 	v.take("a", nil, &web.Explanation{Name: "a", Text: "Group a is fine.", Journal: true, Findings: []web.Finding{{ID: "x", Text: long, Change: "Do\x1b[2J it."}}}, nil)
 	says(t, screen(v, 60, 30), "Group a is fine.", "What is odd:", "What to do: Do·[2J it.")
 	v.take("b", nil, &web.Explanation{Text: "late"}, nil)
-	if strings.Contains(screen(v, 60, 30), "late") {
-		t.Error("an answer about another group is shown")
-	}
+	assert.False(t, strings.Contains(screen(v, 60, 30), "late"), "an answer about another group is shown")
 	v.scroll = 1000
-	if got := screen(v, 30, 8); !strings.Contains(got, "it.") {
-		t.Errorf("at its end there is\n%s", got)
-	}
+	assert.Contains(t, screen(v, 30, 8), "it.", "at its end")
 }
 
 // says demands texts on the screen.
