@@ -1,10 +1,10 @@
-// Package assignor computes the target assignment of a consumer group (KIP-848):
-// which member shall own which partitions of the topics that the group subscribes
-// to. It owns Kafka's two server-side assignors, range and uniform, and nothing
-// else: who votes for which, when a target is computed and how members get there
-// is the group's business.
+// Package assignor computes the target assignment of a consumer group (KIP-848) or a
+// share group (KIP-932): which member shall own which partitions of the topics that the
+// group subscribes to. It owns Kafka's server-side assignors, range and uniform for
+// consumer groups and simple for share groups, and nothing else: who votes for which,
+// when a target is computed and how members get there is the group's business.
 //
-//	Input{Topics, Members{Topics, Previous}} → Range or Uniform → a list of partitions per member
+//	Input{Topics, Members{Topics, Previous}} → Range, Uniform or Simple → a list of partitions per member
 //
 // An assignor is a function of its input. It has no clock, lock or randomness,
 // writes nothing that it was given, and its result shares no memory with the
@@ -13,11 +13,12 @@
 // input, which is that of topic names and member ids.
 //
 // Whatever the assignor, each partition of a topic with a subscriber goes to one
-// member, and that member subscribes to the topic.
+// member, and that member subscribes to the topic. Simple may give it to more.
 //
 //	range.go    blocks of each topic, the same for topics of one size
 //	uniform.go  sizes that differ by one at most, and few moves
 //	hetero.go   uniform, where members subscribe to different topics
+//	simple.go   as uniform, and partitions have several members if there are more of these
 //	owners.go   who owns which partition, while that is being decided
 //	classes.go  members with the same topics, which are looked at together
 //	heap.go     the first of many, while their order changes

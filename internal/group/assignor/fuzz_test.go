@@ -2,7 +2,7 @@ package assignor
 
 import "testing"
 
-// FuzzAssign reads a small group from bytes and holds both assignors against all
+// FuzzAssign reads a small group from bytes and holds the assignors against all
 // rules: whatever the previous targets are, nothing is lost, given twice or given
 // to a stranger.
 func FuzzAssign(f *testing.F) {
@@ -18,6 +18,12 @@ func FuzzAssign(f *testing.F) {
 			if err := isPure(in, assign); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
+		}
+		if err := isShared(in, Simple(in)); err != nil {
+			t.Errorf("simple: %v", err)
+		}
+		if err := isPure(in, Simple); err != nil {
+			t.Errorf("simple: %v", err)
 		}
 		if len(in.Members) == 0 {
 			return

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -118,6 +119,86 @@ func TestRecordsOfOldVersionsAreRead(t *testing.T) {
 	if v := r.(*GroupRecord).Value; err != nil || len(v.Members) != 1 || v.CurrentStateTimestamp != -1 {
 		t.Errorf("version 0 of a group is read as %+v, %v", v, err)
 	}
+}
+
+// The records of __share_group_state, written by hand from Kafka's schema.
+func TestShareRecordsAreInKafkasFormat(t *testing.T) {
+	topic := [16]byte{15: 9}
+	const key = "0001 'g' 00000000000000000000000000000009 00000002"
+	runs := []ShareRun{{First: 5, Last: 7, State: 2, Count: 1}, {First: 9, Last: 9, State: 4, Count: 3}}
+	const bytesOfRuns = "03 0000000000000005 0000000000000007 02 0001 00 0000000000000009 0000000000000009 04 0003 00"
+	for _, c := range []struct {
+		key, value string
+		record     machine.Record
+	}{
+		{
+			"0000 " + key, "0000 00000001 00000002 00000003 0000000000000004 0000000000000005 0000000000000006 " + bytesOfRuns + " 01 00 04 00000007",
+			&ShareSnapshotRecord{"g", topic, 2, &ShareSnapshot{
+				SnapshotEpoch: 1, StateEpoch: 2, LeaderEpoch: 3, Start: 4, CreateTimestamp: 5, WriteTimestamp: 6, Runs: runs, Completed: 7,
+			}},
+		},
+		{
+			"0000 " + key, "0000 00000000 00000000 00000000 ffffffffffffffff 0000000000000005 0000000000000006 01 00",
+			&ShareSnapshotRecord{"g", topic, 2, &ShareSnapshot{Start: -1, CreateTimestamp: 5, WriteTimestamp: 6, Completed: -1}},
+		},
+		{"0000 " + key, "", &ShareSnapshotRecord{Group: "g", Topic: topic, Partition: 2}},
+		{
+			"0001 " + key, "0000 00000001 ffffffff 0000000000000004 " + bytesOfRuns + " 01 00 04 00000000",
+			&ShareUpdateRecord{"g", topic, 2, &ShareUpdate{SnapshotEpoch: 1, LeaderEpoch: -1, Start: 4, Runs: runs}},
+		},
+		{"0001 " + key, "0000 00000001 00000003 ffffffffffffffff 01 00", &ShareUpdateRecord{"g", topic, 2, &ShareUpdate{SnapshotEpoch: 1, LeaderEpoch: 3, Start: -1, Completed: -1}}},
+	} {
+		key, value := c.record.Encode()
+		if !bytes.Equal(key, unhex(t, c.key)) || !bytes.Equal(value, unhex(t, c.value)) {
+			t.Errorf("%+v is % x: % x", c.record, key, value)
+		}
+		if n := len(key) + len(value); c.record.Size() < n || c.record.Size() > n+20 {
+			t.Errorf("%+v has size %d, and %d bytes", c.record, c.record.Size(), n)
+		}
+		if again, err := DecodeShare(key, value); err != nil || !reflect.DeepEqual(again, c.record) {
+			t.Errorf("%+v is read as %+v (%v)", c.record, again, err)
+		}
+		for n := range len(key) {
+			if _, err := DecodeShare(key[:n], value); err == nil {
+				t.Errorf("%d bytes of the key % x are read", n, key)
+			}
+		}
+		for n := range len(value) {
+			if _, err := DecodeShare(key, value[:n]); err == nil {
+				t.Errorf("%d bytes of the value % x are read", n, value)
+			}
+		}
+	}
+	for _, unknown := range []string{"0002 0001 'g'", "03e8"} {
+		if _, err := DecodeShare(unhex(t, unknown), nil); !errors.Is(err, machine.ErrUnknownRecord) {
+			t.Errorf("%s: %v", unknown, err)
+		}
+	}
+	if _, err := DecodeShare(unhex(t, "0000 "+key), unhex(t, "0001 00")); !errors.Is(err, machine.ErrUnknownRecord) {
+		t.Errorf("a later version: %v", err)
+	}
+}
+
+// Whatever is read of the records of shares is written so that it is read again.
+func FuzzDecodeShare(f *testing.F) {
+	for _, r := range []machine.Record{
+		&ShareSnapshotRecord{"g", [16]byte{1}, 2, &ShareSnapshot{Runs: []ShareRun{{1, 2, 0, 1}}, Completed: 3}},
+		&ShareUpdateRecord{"g", [16]byte{1}, 2, &ShareUpdate{Runs: []ShareRun{{1, 2, 0, 1}}, Completed: -1}},
+		&ShareSnapshotRecord{Group: "g"},
+	} {
+		key, value := r.Encode()
+		f.Add(key, value)
+	}
+	f.Fuzz(func(t *testing.T, key, value []byte) {
+		r, err := DecodeShare(key, value)
+		if err != nil {
+			return
+		}
+		key, value = r.Encode()
+		if again, err := DecodeShare(key, value); err != nil || !reflect.DeepEqual(again, r) || len(key)+len(value) > r.Size() {
+			t.Errorf("%+v is read as %+v (%v), size %d of %d", r, again, err, len(key)+len(value), r.Size())
+		}
+	})
 }
 
 // Kinds of records that we do not know are skipped: those of other group types,

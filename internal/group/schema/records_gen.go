@@ -37,6 +37,16 @@ func decode(version uint16, key *decoder, value []byte) (machine.Record, error) 
 	return unknownKey(version)
 }
 
+func decodeShare(version uint16, key *decoder, value []byte) (machine.Record, error) {
+	switch version {
+	case 0:
+		return decodeShareSnapshotRecord(key, value)
+	case 1:
+		return decodeShareUpdateRecord(key, value)
+	}
+	return unknownKey(version)
+}
+
 // OffsetRecord is an offset that a group committed.
 type OffsetRecord struct {
 	Group     string
@@ -1147,6 +1157,255 @@ func (v *Silence) read(d *decoder) {
 	v.Lasted = d.millis()
 }
 
+// ShareSnapshotRecord is all that is known of a share partition (KIP-932).
+type ShareSnapshotRecord struct {
+	Group     string
+	Topic     metadata.TopicID
+	Partition int32
+	Value     *ShareSnapshot // nil for a tombstone
+}
+
+// GroupID implements Record.
+func (r *ShareSnapshotRecord) GroupID() string { return r.Group }
+
+// Kind implements Record.
+func (*ShareSnapshotRecord) Kind() Kind { return Any }
+
+// IsTombstone implements Record.
+func (r *ShareSnapshotRecord) IsTombstone() bool { return r.Value == nil }
+
+// Size implements machine.Record.
+func (r *ShareSnapshotRecord) Size() int {
+	n := 2 + plainSize(r.Group)
+	n += 16
+	n += 4
+	if r.Value != nil {
+		n += 2 + r.Value.size()
+	}
+	return n
+}
+
+// Encode implements machine.Record.
+func (r *ShareSnapshotRecord) Encode() (key, value []byte) {
+	key = appendPlain(appendInt16(buffer(4+len(r.Group)+16+4), 0), r.Group)
+	key = appendUUID(key, r.Topic)
+	key = appendInt32(key, r.Partition)
+	if r.Value == nil {
+		return key, nil
+	}
+	const version = 0
+	return key, r.Value.append(appendInt16(buffer(2+r.Value.size()), version))
+}
+
+func decodeShareSnapshotRecord(key *decoder, value []byte) (machine.Record, error) {
+	r := &ShareSnapshotRecord{Group: key.name()}
+	r.Topic = key.uuid()
+	r.Partition = key.int32()
+	if err := key.end(); err != nil {
+		return badKey(0, err)
+	}
+	if value == nil {
+		return r, nil
+	}
+	d := decoder{b: value}
+	version := d.int16()
+	if d.err == nil && (version < 0 || version >= 1) {
+		return otherVersion(0, version, true)
+	}
+	r.Value = &ShareSnapshot{}
+	r.Value.read(&d)
+	if err := d.end(); err != nil {
+		return badValue(0, err)
+	}
+	return r, nil
+}
+
+// ShareSnapshot is all that is known of a share partition.
+type ShareSnapshot struct {
+	SnapshotEpoch   int32 // how many snapshots there were before
+	StateEpoch      int32
+	LeaderEpoch     int32
+	Start           int64 // -1 if it is for the leader to say
+	CreateTimestamp int64 // in milliseconds
+	WriteTimestamp  int64 // in milliseconds
+	Runs            []ShareRun
+	Completed       int32 // how many offsets from the start on need no more delivery (KIP-1226), -1 if it is not known
+}
+
+func (v *ShareSnapshot) size() int {
+	n := 4 + 4 + 4 + 8 + 8 + 8 + listOverhead + 4 + tagOverhead + 1
+	for i := range v.Runs {
+		n += v.Runs[i].size()
+	}
+	return n
+}
+
+func (v *ShareSnapshot) append(b []byte) []byte {
+	b = appendInt32(b, v.SnapshotEpoch)
+	b = appendInt32(b, v.StateEpoch)
+	b = appendInt32(b, v.LeaderEpoch)
+	b = appendInt64(b, v.Start)
+	b = appendInt64(b, v.CreateTimestamp)
+	b = appendInt64(b, v.WriteTimestamp)
+	b = appendLength(b, len(v.Runs))
+	for i := range v.Runs {
+		b = v.Runs[i].append(b)
+	}
+	n := 0
+	if v.Completed != -1 {
+		n++
+	}
+	b = appendUvarint(b, n)
+	if v.Completed != -1 {
+		b = appendUvarint(appendUvarint(b, 0), 4)
+		b = appendInt32(b, v.Completed)
+	}
+	return b
+}
+
+func (v *ShareSnapshot) read(d *decoder) {
+	v.SnapshotEpoch = d.int32()
+	v.StateEpoch = d.int32()
+	v.LeaderEpoch = d.int32()
+	v.Start = d.int64()
+	v.CreateTimestamp = d.int64()
+	v.WriteTimestamp = d.int64()
+	if n := d.elements(20); n > 0 {
+		v.Runs = make([]ShareRun, n)
+	}
+	for i := range v.Runs {
+		v.Runs[i].read(d)
+	}
+	v.Completed = -1
+	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
+		switch tag, field := d.tagged(); tag {
+		case 0:
+			v.Completed = field.int32()
+			d.read(&field)
+		}
+	}
+}
+
+// ShareUpdateRecord is what changed of a share partition since a snapshot.
+type ShareUpdateRecord struct {
+	Group     string
+	Topic     metadata.TopicID
+	Partition int32
+	Value     *ShareUpdate // nil for a tombstone
+}
+
+// GroupID implements Record.
+func (r *ShareUpdateRecord) GroupID() string { return r.Group }
+
+// Kind implements Record.
+func (*ShareUpdateRecord) Kind() Kind { return Any }
+
+// IsTombstone implements Record.
+func (r *ShareUpdateRecord) IsTombstone() bool { return r.Value == nil }
+
+// Size implements machine.Record.
+func (r *ShareUpdateRecord) Size() int {
+	n := 2 + plainSize(r.Group)
+	n += 16
+	n += 4
+	if r.Value != nil {
+		n += 2 + r.Value.size()
+	}
+	return n
+}
+
+// Encode implements machine.Record.
+func (r *ShareUpdateRecord) Encode() (key, value []byte) {
+	key = appendPlain(appendInt16(buffer(4+len(r.Group)+16+4), 1), r.Group)
+	key = appendUUID(key, r.Topic)
+	key = appendInt32(key, r.Partition)
+	if r.Value == nil {
+		return key, nil
+	}
+	const version = 0
+	return key, r.Value.append(appendInt16(buffer(2+r.Value.size()), version))
+}
+
+func decodeShareUpdateRecord(key *decoder, value []byte) (machine.Record, error) {
+	r := &ShareUpdateRecord{Group: key.name()}
+	r.Topic = key.uuid()
+	r.Partition = key.int32()
+	if err := key.end(); err != nil {
+		return badKey(1, err)
+	}
+	if value == nil {
+		return r, nil
+	}
+	d := decoder{b: value}
+	version := d.int16()
+	if d.err == nil && (version < 0 || version >= 1) {
+		return otherVersion(1, version, true)
+	}
+	r.Value = &ShareUpdate{}
+	r.Value.read(&d)
+	if err := d.end(); err != nil {
+		return badValue(1, err)
+	}
+	return r, nil
+}
+
+// ShareUpdate is what changed since a snapshot.
+type ShareUpdate struct {
+	SnapshotEpoch int32 // of the snapshot that it comes after
+	LeaderEpoch   int32 // -1 if it is as it was
+	Start         int64 // -1 if it is as it was
+	Runs          []ShareRun
+	Completed     int32 // how many offsets from the start on need no more delivery (KIP-1226), -1 if it is not known
+}
+
+func (v *ShareUpdate) size() int {
+	n := 4 + 4 + 8 + listOverhead + 4 + tagOverhead + 1
+	for i := range v.Runs {
+		n += v.Runs[i].size()
+	}
+	return n
+}
+
+func (v *ShareUpdate) append(b []byte) []byte {
+	b = appendInt32(b, v.SnapshotEpoch)
+	b = appendInt32(b, v.LeaderEpoch)
+	b = appendInt64(b, v.Start)
+	b = appendLength(b, len(v.Runs))
+	for i := range v.Runs {
+		b = v.Runs[i].append(b)
+	}
+	n := 0
+	if v.Completed != -1 {
+		n++
+	}
+	b = appendUvarint(b, n)
+	if v.Completed != -1 {
+		b = appendUvarint(appendUvarint(b, 0), 4)
+		b = appendInt32(b, v.Completed)
+	}
+	return b
+}
+
+func (v *ShareUpdate) read(d *decoder) {
+	v.SnapshotEpoch = d.int32()
+	v.LeaderEpoch = d.int32()
+	v.Start = d.int64()
+	if n := d.elements(20); n > 0 {
+		v.Runs = make([]ShareRun, n)
+	}
+	for i := range v.Runs {
+		v.Runs[i].read(d)
+	}
+	v.Completed = -1
+	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
+		switch tag, field := d.tagged(); tag {
+		case 0:
+			v.Completed = field.int32()
+			d.read(&field)
+		}
+	}
+}
+
 // GroupMember is a member of a generation.
 type GroupMember struct {
 	MemberID               string
@@ -1324,4 +1583,36 @@ func (v *OwnedPartitions) read(d *decoder) {
 		}
 	}
 	v.check()
+}
+
+// ShareRun is offsets of a share partition with the state and the delivery count of
+// their records.
+type ShareRun struct {
+	First int64
+	Last  int64
+	State int8
+	Count int16
+}
+
+func (v *ShareRun) size() int {
+	n := 8 + 8 + 1 + 2 + 1
+	return n
+}
+
+func (v *ShareRun) append(b []byte) []byte {
+	b = appendInt64(b, v.First)
+	b = appendInt64(b, v.Last)
+	b = appendInt8(b, v.State)
+	b = appendInt16(b, v.Count)
+	return append(b, 0)
+}
+
+func (v *ShareRun) read(d *decoder) {
+	v.First = d.int64()
+	v.Last = d.int64()
+	v.State = d.int8()
+	v.Count = d.int16()
+	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
+		d.tagged()
+	}
 }

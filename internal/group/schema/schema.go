@@ -1,6 +1,7 @@
 // Package schema is the records of __consumer_offsets: a type for each key, with its
 // bytes, which are Kafka's own (for keys up to 999) or ours, with keys that Kafka's tools
 // skip. The types and their encodings are generated from a table of fields (table_test.go).
+// Beside them are those of __share_group_state, which has keys of its own.
 //
 // It knows nothing of what records mean: two records of one key, or a partition that is
 // named twice, are for whoever replays them.
@@ -125,6 +126,15 @@ func length(s *string) int {
 func Decode(key, value []byte) (machine.Record, error) {
 	var r Reader
 	return r.Decode(key, value)
+}
+
+// DecodeShare reads what Encode wrote of the records of __share_group_state, also by Kafka;
+// machine.ErrUnknownRecord says that one may be skipped.
+func DecodeShare(key, value []byte) (machine.Record, error) {
+	if len(key) < 2 {
+		return nil, fmt.Errorf("key of %d bytes", len(key))
+	}
+	return decodeShare(binary.BigEndian.Uint16(key), &decoder{b: key[2:]}, value)
 }
 
 // Reader decodes the records of a log, one batch after the other. A shard may have

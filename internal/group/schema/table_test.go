@@ -1,6 +1,6 @@
 package schema
 
-// record is a kind of record of __consumer_offsets. From this table records_gen.go is
+// record is a kind of record of __consumer_offsets, or of __share_group_state. From this table records_gen.go is
 // generated. A new field is a line with the version that it came with, as in Kafka's own
 // message definitions; a new kind of record is an entry.
 type record struct {
@@ -71,6 +71,12 @@ var structs = []struct {
 		{name: "Topic", typ: "uuid"},
 		{name: "Partitions", typ: "[]int32"},
 		{name: "Epochs", typ: "?[]int32", tag: 1},
+	}},
+	{"ShareRun", "is offsets of a share partition with the state and the delivery count of their records.", true, false, []field{
+		{name: "First", typ: "int64"},
+		{name: "Last", typ: "int64"},
+		{name: "State", typ: "int8"},
+		{name: "Count", typ: "int16"},
 	}},
 }
 
@@ -191,4 +197,37 @@ var (
 			fields: []field{{name: "Lasted", typ: "millis"}},
 		},
 	}
+
+	// shareRecords are those of __share_group_state, which counts its keys for itself.
+	shareRecords = []record{
+		{
+			key: 0, name: "ShareSnapshot", names: sharePartition,
+			doc: "is all that is known of a share partition (KIP-932).", value: "is all that is known of a share partition.",
+			version: "0", versions: 1, skip: true,
+			fields: []field{
+				{name: "SnapshotEpoch", typ: "int32", doc: "how many snapshots there were before"},
+				{name: "StateEpoch", typ: "int32"},
+				{name: "LeaderEpoch", typ: "int32"},
+				{name: "Start", typ: "int64", doc: "-1 if it is for the leader to say"},
+				{name: "CreateTimestamp", typ: "int64", doc: "in milliseconds"},
+				{name: "WriteTimestamp", typ: "int64", doc: "in milliseconds"},
+				{name: "Runs", typ: "[]ShareRun"},
+				completed,
+			},
+		},
+		{
+			key: 1, name: "ShareUpdate", names: sharePartition,
+			doc: "is what changed of a share partition since a snapshot.", value: "is what changed since a snapshot.",
+			version: "0", versions: 1, skip: true,
+			fields: []field{
+				{name: "SnapshotEpoch", typ: "int32", doc: "of the snapshot that it comes after"},
+				{name: "LeaderEpoch", typ: "int32", doc: "-1 if it is as it was"},
+				{name: "Start", typ: "int64", doc: "-1 if it is as it was"},
+				{name: "Runs", typ: "[]ShareRun"},
+				completed,
+			},
+		},
+	}
+	sharePartition = []field{{name: "Topic", typ: "uuid"}, {name: "Partition", typ: "int32"}}
+	completed      = field{name: "Completed", typ: "int32", tag: 1, initial: "-1", doc: "how many offsets from the start on need no more delivery (KIP-1226), -1 if it is not known"}
 )
