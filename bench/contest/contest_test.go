@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"muster/bench/rig"
+	"muster/internal/assert"
 )
 
 // TestMain lets the test program be the processes that are measured, as the
@@ -57,15 +58,11 @@ func TestSmallContestMeasuresMusterAndLeavesNothing(t *testing.T) {
 		t.Fatalf("%v\n%s", err, &stderr)
 	}
 	var result struct{ Rows []pairRow }
-	if err := json.Unmarshal(stdout.Bytes(), &result); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, json.Unmarshal(stdout.Bytes(), &result))
 	got := map[string]bool{}
 	for _, r := range result.Rows {
 		got[r.Group] = true
-		if len(r.Muster) == 0 || len(r.Kafka) > 0 {
-			t.Errorf("%s, %s: %d values of muster, %d of Kafka", r.Group, r.Name, len(r.Muster), len(r.Kafka))
-		}
+		assert.True(t, len(r.Muster) != 0 && len(r.Kafka) == 0, "%s, %s: %d values of muster, %d of Kafka", r.Group, r.Name, len(r.Muster), len(r.Kafka))
 	}
 	for _, group := range []string{
 		"produce 100 B, 1 partition, acks=1", "produce 1 KB, 12 partitions, acks=all", "fetch 100 B, 12 partitions",
@@ -76,9 +73,7 @@ func TestSmallContestMeasuresMusterAndLeavesNothing(t *testing.T) {
 		shippedProduce, shippedWide, shippedCommits, shippedCreate, shippedTail, tlsProduce, tlsFetch, "wild lz4 produce", "wild zstd fetch",
 		crowdName, "wild tail, quiet", "wild tail, compaction", "wild tail, retention", "wild tail, rebalance", "wild tail, page cache", behindName,
 	} {
-		if o.Only.MatchString(group) && !got[group] {
-			t.Errorf("no row of %s", group)
-		}
+		assert.False(t, o.Only.MatchString(group) && !got[group], "no row of %s", group)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
@@ -104,9 +99,7 @@ func TestTransactionsAloneAreWritten(t *testing.T) {
 	o.Only = regexp.MustCompile("^txns")
 	o.Write = filepath.Join(t.TempDir(), "doc.md")
 	before := "x\n" + beginKafkaMarker + "old\n" + endKafkaMarker + "y\n" + beginKafkaTxnsMarker
-	if err := os.WriteFile(o.Write, []byte(before+"old txns\n"+endKafkaTxnsMarker+"z\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(o.Write, []byte(before+"old txns\n"+endKafkaTxnsMarker+"z\n"), 0o644))
 	var stderr bytes.Buffer
 	if err := Run(t.Context(), o, io.Discard, &stderr); err != nil {
 		t.Fatalf("%v\n%s", err, &stderr)
@@ -117,14 +110,10 @@ func TestTransactionsAloneAreWritten(t *testing.T) {
 		t.Errorf("%v\n%s", err, text)
 	}
 	for _, name := range o.Txn.Names() {
-		if !strings.Contains(got, "| "+name+" |") {
-			t.Errorf("no row of %s", name)
-		}
+		assert.Contains(t, got, "| "+name+" |", "no row of %s", name)
 	}
 	o.Only = regexp.MustCompile("^txns read_committed$")
-	if err := Run(t.Context(), o, io.Discard, io.Discard); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, Run(t.Context(), o, io.Discard, io.Discard))
 	if again, err := os.ReadFile(o.Write); err != nil || string(again) != got {
 		t.Errorf("a part of the table was written: %v\n%s", err, again)
 	}
@@ -134,9 +123,7 @@ func TestPartOfAContestIsNotWritten(t *testing.T) {
 	o := tinyContest(t.TempDir())
 	o.Only = regexp.MustCompile("^start-up$")
 	o.Write = filepath.Join(t.TempDir(), "doc.md")
-	if err := Run(t.Context(), o, io.Discard, io.Discard); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, Run(t.Context(), o, io.Discard, io.Discard))
 	if _, err := os.Stat(o.Write); !errors.Is(err, os.ErrNotExist) {
 		t.Error("written:", err)
 	}
@@ -175,17 +162,13 @@ func TestTimesBetterCountsUpwardsForBoth(t *testing.T) {
 		"produce; processor time; page cache; CPU-s/GB; 2.00 (1.00–4.00); 8.00 (8.00–8.00); 4.00 (2.00–8.00); 3: met",
 		"produce; throughput; ; MB/s; 100 (100–100); 200 (100–400); 0.50 (0.25–1.00); ",
 	} {
-		if got := strings.Join(r.rows[i].cells(), "; "); got != want {
-			t.Errorf("got  %s\nwant %s", got, want)
-		}
+		assert.Equal(t, strings.Join(r.rows[i].cells(), "; "), want)
 	}
 	if got := strings.Join(r.behind(), "; "); got != "produce, throughput (0.50)" {
 		t.Error("behind:", got)
 	}
 	r.rows[0].Aim = 5
-	if got := r.rows[0].verdict(); got != "5: missed" {
-		t.Error(got)
-	}
+	assert.Equal(t, r.rows[0].verdict(), "5: missed")
 }
 
 func TestPercentileIsNotExceededByItsShare(t *testing.T) {
@@ -194,21 +177,15 @@ func TestPercentileIsNotExceededByItsShare(t *testing.T) {
 		v = append(v, time.Duration(1000-i))
 	}
 	for share, want := range map[float64]time.Duration{0.5: 500, 0.99: 990, 0.999: 999, 1: 1000} {
-		if got := percentile(v, share); got != want {
-			t.Errorf("%v of 1 to 1000 is %d, want %d", share, got, want)
-		}
+		assert.Equal(t, percentile(v, share), want, "%v of 1 to 1000", share)
 	}
-	if got := percentile(v[:1], 0.999); got != 1 {
-		t.Error(got)
-	}
+	assert.Equal(t, percentile(v[:1], 0.999), 1)
 }
 
 func TestBatchesFillAJavaProducersBatch(t *testing.T) {
 	for _, s := range contestShapes() {
 		size := len(rig.NewBatch(s.Records, s.Record, 1))
-		if size > rig.BatchBytes || size+s.Record+20 < rig.BatchBytes {
-			t.Errorf("%d records of %d bytes make a batch of %d", s.Records, s.Record, size)
-		}
+		assert.True(t, size <= rig.BatchBytes && size+s.Record+20 >= rig.BatchBytes, "%d records of %d bytes make a batch of %d", s.Records, s.Record, size)
 	}
 }
 
@@ -224,13 +201,9 @@ func TestChartsAreXMLAndFitTheirPage(t *testing.T) {
 		}
 	}
 	charts := r.charts()
-	if len(charts) != 3 {
-		t.Fatalf("%d charts", len(charts))
-	}
+	assert.MustEqual(t, len(charts), 3, "charts")
 	for _, ch := range charts {
-		if err := xml.Unmarshal([]byte(ch.svg()), new(struct{})); err != nil {
-			t.Errorf("%s: %v", ch.file, err)
-		}
+		assert.NoError(t, xml.Unmarshal([]byte(ch.svg()), new(struct{})), "%s", ch.file)
 		s := ch.scale()
 		for _, v := range []float64{0, 0.5, 12340} {
 			if x := s.at(v); x < chartLeft || x > chartRight {
@@ -256,9 +229,7 @@ func TestOnlyKafkaTriesAgainAndItsFirstTryDoesNotCount(t *testing.T) {
 			}
 			return nil
 		})
-		if s == rig.Ours && (err == nil || tries != 1 || len(c.pairs.rows) > 0) {
-			t.Errorf("muster: %d tries, %v", tries, err)
-		}
+		assert.False(t, s == rig.Ours && (err == nil || tries != 1 || len(c.pairs.rows) > 0), "muster: %d tries, %v", tries, err)
 		if s == rig.Theirs && (err != nil || tries != 2 || len(c.pairs.rows[0].Kafka) != 1 || c.pairs.rows[0].Kafka[0] != 2) {
 			t.Errorf("Kafka: %d tries, %v", tries, err)
 		}

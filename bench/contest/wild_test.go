@@ -14,6 +14,7 @@ import (
 	"github.com/pierrec/lz4/v4"
 
 	"muster/bench/rig"
+	"muster/internal/assert"
 )
 
 func TestWhatKafkasToolsPrintIsRead(t *testing.T) {
@@ -53,9 +54,7 @@ func TestCompressedBatchesAreTheRecords(t *testing.T) {
 			t.Fatal(c.name, err)
 		}
 		got, err := decompress(c.name, small[rig.HeaderSize:])
-		if err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s: %d bytes instead of %d: %v", c.name, len(got), len(want), err)
-		}
+		assert.True(t, err == nil && bytes.Equal(got, want), "%s: %d bytes instead of %d: %v", c.name, len(got), len(want), err)
 	}
 }
 
@@ -76,9 +75,7 @@ func TestHogLeavesNothing(t *testing.T) {
 	stop, done := make(chan struct{}), make(chan error, 1)
 	go func() { done <- rig.Hog(name, 3<<20, stop) }()
 	time.AfterFunc(20*time.Millisecond, func() { close(stop) })
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, (<-done))
 	if _, err := os.Stat(name); !os.IsNotExist(err) {
 		t.Error("left behind:", err)
 	}
@@ -93,9 +90,7 @@ func TestPartOfTheWildIsNotWritten(t *testing.T) {
 	o.Only = regexp.MustCompile("^wild connections$")
 	o.Write = filepath.Join(t.TempDir(), "doc.md")
 	before := beginKafkaWildMarker + "old\n" + endKafkaWildMarker
-	if err := os.WriteFile(o.Write, []byte(before), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(o.Write, []byte(before), 0o644))
 	var stderr bytes.Buffer
 	if err := Run(t.Context(), o, io.Discard, &stderr); err != nil {
 		t.Fatalf("%v\n%s", err, &stderr)
@@ -119,7 +114,5 @@ func TestRulesTellRowsApart(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	if strings.Contains(text, "heartbeats") || strings.Contains(r.part("").markdown(""), "wild") {
-		t.Error("rows are in the wrong table")
-	}
+	assert.True(t, !strings.Contains(text, "heartbeats") && !strings.Contains(r.part("").markdown(""), "wild"), "rows are in the wrong table")
 }

@@ -15,6 +15,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/assert"
 )
 
 // TestMain lets the test program be the processes that are measured, as the
@@ -42,9 +44,7 @@ func small(t *testing.T, o *Options, sample string, groups ...string) string {
 		t.Fatalf("%v\n%s", err, &stderr)
 	}
 	var result struct{ Rows []row }
-	if err := json.Unmarshal(stdout.Bytes(), &result); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, json.Unmarshal(stdout.Bytes(), &result))
 	got := map[string]bool{}
 	for _, r := range result.Rows {
 		got[r.Group] = true
@@ -53,35 +53,31 @@ func small(t *testing.T, o *Options, sample string, groups ...string) string {
 		}
 	}
 	for _, group := range groups {
-		if o.Only.MatchString(group) && !got[group] {
-			t.Errorf("no row of %s", group)
-		}
+		assert.False(t, o.Only.MatchString(group) && !got[group], "no row of %s", group)
 	}
 	if left, err := os.ReadDir(o.Dir); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 	text, err := os.ReadFile(o.Write)
-	if err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, err)
 	return string(text)
 }
 
 func TestSmallRunMeasuresEverythingAndLeavesNothing(t *testing.T) {
 	o := &Options{
 		tries: 2, Size: 0.01, Only: regexp.MustCompile(""), restartPartitions: []int{20}, memoryConnections: 20, fleets: []int{1, 2}, Txn: TinyTxnSizes(),
+		Redis: redisSizes{shapes: []Shape{{12, 1024, 16}, {12, 100, 160}}, partitions: 6, consumers: 4, watch: 100 * time.Millisecond, trips: 5},
 	}
 	small(t, o, "^(fetch|start-up|txns read_committed)$",
-		"produce acks=all", "produce acks=1", "fetch", "start-up", "restart 20", "memory", "redis stream 1 KB produce, 1 broker", "redis log 100 B fetch, 2 brokers",
+		"produce acks=all", "produce acks=1", "fetch", "start-up", "restart 20", "memory", "redis stream 16 × 1 KB produce, 12 partitions, 1 broker", "redis log 160 × 100 B fetch, 12 partitions, 2 brokers",
+		"redis end to end, indexed, 1 broker", "redis idle, 2 brokers, 6 partitions, 4 consumers",
 		"txns of 100 records, 12 partitions, 2 ids", "txns of 1 record, 1 partition, 1 id", "txns read_committed")
 }
 
 func TestOnlyThatMatchesNothingIsAnError(t *testing.T) {
 	o := &Options{Only: regexp.MustCompile("^nonsense$"), Dir: t.TempDir(), Embedded: true, Timeout: time.Minute}
 	err := Run(t.Context(), o, &bytes.Buffer{}, &bytes.Buffer{})
-	if err == nil || !strings.Contains(err.Error(), "matches nothing") {
-		t.Fatal(err)
-	}
+	assert.MustTrue(t, err != nil && strings.Contains(err.Error(), "matches nothing"), "%v", err)
 }
 
 func TestFlagsAreChecked(t *testing.T) {
@@ -94,12 +90,8 @@ func TestFlagsAreChecked(t *testing.T) {
 		t.Error(err)
 	}
 	o, err := Parse([]string{"-dir", "x", "-only", "a|b", "-json", "-rounds=5"}, &bytes.Buffer{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := "go -C bench run . -json -only 'a|b' -rounds 5"; o.Command != want {
-		t.Errorf("command %q, want %q", o.Command, want)
-	}
+	assert.Must(t, err)
+	assert.Equal(t, o.Command, "go -C bench run . -json -only 'a|b' -rounds 5", "command")
 }
 
 func TestBadBatchesAreNoticed(t *testing.T) {
@@ -122,9 +114,7 @@ func TestBadBatchesAreNoticed(t *testing.T) {
 	if _, err := CheckBatches(both, -1); err == nil {
 		t.Error("a wrong checksum was not noticed")
 	}
-	if crc32.Checksum(one[21:], Castagnoli) != binary.BigEndian.Uint32(one[17:]) {
-		t.Error("newBatch makes wrong checksums")
-	}
+	assert.Equal(t, crc32.Checksum(one[21:], Castagnoli), binary.BigEndian.Uint32(one[17:]), "newBatch makes wrong checksums")
 }
 
 func TestBadProduceAnswersAreNoticed(t *testing.T) {
@@ -136,9 +126,7 @@ func TestBadProduceAnswersAreNoticed(t *testing.T) {
 		resp.Topics = []kmsg.ProduceResponseTopic{{Topic: "t", Partitions: []kmsg.ProduceResponseTopicPartition{p}}}
 		return resp.AppendTo(nil)
 	}
-	if err := checkProduced(answer(0, 7), 12, 1); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, checkProduced(answer(0, 7), 12, 1))
 	if checkProduced(answer(kerr.KafkaStorageError.Code, -1), 12, 1) == nil || checkProduced(answer(0, -1), 12, 1) == nil ||
 		checkProduced(answer(0, 7), 12, 2) == nil {
 		t.Error("a bad answer was accepted")
@@ -155,53 +143,35 @@ func TestReportShowsMediansSpreadAndRatios(t *testing.T) {
 	if got, want := strings.Join(r.rows[0].cells(), "; "), "produce; processor time; CPU-s/GB; 2.00 (1.00–3.00); 1.00 (1.00–1.00); 2.00 (1.00–3.00); 1.5 times bare: missed"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if Median([]float64{4, 1, 3, 2}) != 2.5 {
-		t.Error("median of an even number of values")
-	}
+	assert.Equal(t, Median([]float64{4, 1, 3, 2}), 2.5, "median of an even number of values")
 }
 
 func TestMarkdownReplacesOnlyWhatIsBetweenTheMarkers(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "doc.md")
-	if err := os.WriteFile(name, []byte("before\n"+beginMarker+"old\n"+endMarker+"after\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(name, []byte("before\n"+beginMarker+"old\n"+endMarker+"after\n"), 0o644))
 	r := NewReport("go -C bench run .")
 	r.add(metric{"start-up", "x", "ms", valueAim(50)}, broker, 7)
-	if err := r.writeMarkdown(name); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, r.writeMarkdown(name))
 	got, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	text := string(got)
 	if !strings.HasPrefix(text, "before\n"+beginMarker) || !strings.HasSuffix(text, endMarker+"after\n") ||
 		strings.Contains(text, "old") || !strings.Contains(text, "| start-up | x | ms | 7.00 | – | – | 50 ms: met |") {
 		t.Error(text)
 	}
-	if err := os.WriteFile(name, []byte("no markers\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if r.writeMarkdown(name) == nil {
-		t.Error("a file without markers was accepted")
-	}
+	assert.Must(t, os.WriteFile(name, []byte("no markers\n"), 0o644))
+	assert.True(t, r.writeMarkdown(name) != nil, "a file without markers was accepted")
 }
 
 // A process may be told to stop before it has come as far as to listen to signals.
 func TestAProcessThatIsStoppedAtOnceEndsInOrder(t *testing.T) {
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Setenv("GORACE", "atexit_sleep_ms=0")
 	b := &Bench{Options: &Options{}, Context: t.Context(), self: self}
 	for range 10 {
 		p, err := b.StartSelf("", "_hog", filepath.Join(t.TempDir(), "hog"), "1000000")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := p.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
+		assert.Must(t, p.Stop())
 	}
 }

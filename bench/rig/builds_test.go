@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"muster/internal/assert"
 )
 
 func TestSmallRunComparesBuildsAndLeavesNothing(t *testing.T) {
@@ -50,9 +52,7 @@ func TestFlagsOfBuildsAreChecked(t *testing.T) {
 		}
 	}
 	o, err := ParseBuilds([]string{"-before", "x", "-only", "nonsense"}, &bytes.Buffer{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	o.Broker, o.Dir = "y", t.TempDir()
 	if err := RunBuilds(t.Context(), o, &bytes.Buffer{}, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "matches nothing") {
 		t.Error(err)
@@ -65,9 +65,7 @@ func TestIntervalHoldsTheMedian(t *testing.T) {
 		v = append(v, float64(i))
 	}
 	low, high := interval(v)
-	if low >= 50 || high <= 50 || low < 38 || high > 62 {
-		t.Errorf("%v to %v", low, high)
-	}
+	assert.True(t, low < 50 && high > 50 && low >= 38 && high <= 62, "%v to %v", low, high)
 	if low, high := interval([]float64{3}); low != 3 || high != 3 {
 		t.Errorf("%v to %v", low, high)
 	}

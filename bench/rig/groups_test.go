@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/assert"
 )
 
 func TestSmallRunMeasuresGroupsAndLeavesNothing(t *testing.T) {
@@ -18,9 +20,7 @@ func TestSmallRunMeasuresGroupsAndLeavesNothing(t *testing.T) {
 		"groups join 3", "groups join 100", "groups join 120", "groups join all", "groups commit", "groups memory",
 		"groups heartbeat 1", "groups heartbeat 20", "groups load",
 		"groups heartbeat consumer", "groups settle 12", "groups settle 120", "groups settle all")
-	if !strings.Contains(text, beginMarker+endMarker) || !strings.Contains(text, "| groups commit |") {
-		t.Error(text)
-	}
+	assert.True(t, strings.Contains(text, beginMarker+endMarker) && strings.Contains(text, "| groups commit |"), "%v", text)
 }
 
 func TestBadAssignmentsAreNoticed(t *testing.T) {
@@ -31,9 +31,7 @@ func TestBadAssignmentsAreNoticed(t *testing.T) {
 		}
 		return out
 	}
-	if err := checkAssigned(members(1, 0, 2)); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, checkAssigned(members(1, 0, 2)))
 	older := members(0, 1)
 	older[1].generation = 1
 	for name, bad := range map[string][]*GroupMember{
@@ -41,9 +39,7 @@ func TestBadAssignmentsAreNoticed(t *testing.T) {
 		"nobody's partition":    members(0, 3, 1),
 		"different generations": older,
 	} {
-		if checkAssigned(bad) == nil {
-			t.Errorf("%s: not noticed", name)
-		}
+		assert.True(t, checkAssigned(bad) != nil, "%s: not noticed", name)
 	}
 	for name, b := range map[string][]byte{"nothing": nil, "cut short": assignment(3)[:9], "no topic": new(kmsg.ConsumerMemberAssignment).AppendTo(nil)} {
 		if _, err := assigned(b); err == nil {
@@ -57,8 +53,6 @@ func TestBadAssignmentsAreNoticed(t *testing.T) {
 
 func TestNumbersHaveThousands(t *testing.T) {
 	for n, want := range map[int]string{0: "0", 999: "999", 5000: "5,000", 1_000_020: "1,000,020"} {
-		if got := Thousands(n); got != want {
-			t.Errorf("%d is %s", n, got)
-		}
+		assert.Equal(t, Thousands(n), want, "%d", n)
 	}
 }

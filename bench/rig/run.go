@@ -50,6 +50,7 @@ type Options struct {
 	memoryConnections int
 	Group             GroupSizes // no members: groups are not measured
 	fleets            []int      // how many brokers share a Redis
+	Redis             redisSizes
 	Txn               txnSizes
 	Rest              time.Duration // given to a process to come to rest
 }
@@ -66,8 +67,9 @@ output.
 Measures (for -only): produce acks=all, produce acks=1, fetch, start-up,
 restart 1000, restart 10000, memory, groups join 10 (100, 1000, 5000), groups
 commit, groups memory, groups heartbeat 1 (1000, 100000), groups load,
-groups heartbeat consumer, groups settle 500 (5000), redis indexed (stream, log) 1 KB
-(100 B) produce (fetch), 1 broker (3 brokers), txns of 100 records (1 record), 1
+groups heartbeat consumer, groups settle 500 (5000), redis indexed (stream, log) 16 ×
+1 KB (160 × 100 B, …) produce (fetch), 12 partitions (1, 1000), 1 broker (3), redis end
+to end, redis idle, txns of 100 records (1 record), 1
 partition (12 partitions), 8 ids (1 id), txns read_committed; of txns, bare is
 the same broker without transactions, and of consumer groups it is classic
 groups.
@@ -75,7 +77,7 @@ groups.
 `
 
 func Parse(args []string, stderr io.Writer) (*Options, error) {
-	o := &Options{restartPartitions: []int{1000, 10000}, memoryConnections: 1000, Group: DefaultGroupSizes(), fleets: []int{1, 3}, Txn: DefaultTxnSizes(), Rest: 250 * time.Millisecond}
+	o := &Options{restartPartitions: []int{1000, 10000}, memoryConnections: 1000, Group: DefaultGroupSizes(), fleets: []int{1, 3}, Redis: defaultRedisSizes(), Txn: DefaultTxnSizes(), Rest: 250 * time.Millisecond}
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.IntVar(&o.Rounds, "rounds", 3, "rounds of produce and fetch, broker and bare in turn")

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"slices"
 	"testing"
+
+	"muster/internal/assert"
 )
 
 func TestBatchesAreFollowedToTheLastWholeOne(t *testing.T) {
@@ -25,8 +27,6 @@ func TestBatchesAreFollowedToTheLastWholeOne(t *testing.T) {
 		"the first one is short": {one[:len(one)-1], 0, 0, 0},
 	} {
 		next, size, err := batchesEnd(c.b, c.from)
-		if (err != nil) != (c.size == 0) || next != c.next || size != c.size {
-			t.Errorf("%s: %d, %d, %v", name, next, size, err)
-		}
+		assert.True(t, (err != nil) == (c.size == 0) && next == c.next && size == c.size, "%s: %d, %d, %v", name, next, size, err)
 	}
 }

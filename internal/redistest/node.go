@@ -157,6 +157,7 @@ func (n *Node) end(signal syscall.Signal) {
 		_ = cmd.Process.Kill()
 		<-done
 	}
+	endChildren(cmd.Process.Pid)
 	n.mu.Lock()
 	n.cmd, n.paused = nil, false
 	n.mu.Unlock()

@@ -32,6 +32,24 @@ func (n *Node) Snapshot(t testing.TB) Snapshot {
 // snapshot, as one does that lost its last seconds.
 func (n *Node) Restore(t testing.TB, s Snapshot) {
 	t.Helper()
+	n.putBack(t, s)
+	n.Start(t)
+}
+
+// RestoreCut is Restore of a snapshot whose append-only file ends after so many bytes. Redis
+// itself is left to see to what is not whole at its end.
+func (n *Node) RestoreCut(t testing.TB, s Snapshot, size int64) {
+	t.Helper()
+	n.putBack(t, s)
+	if err := os.Truncate(n.lastPart(t), size); err != nil {
+		t.Fatal(err)
+	}
+	n.Start(t)
+}
+
+// putBack ends the server, and puts its files back.
+func (n *Node) putBack(t testing.TB, s Snapshot) {
+	t.Helper()
 	n.Kill()
 	for _, name := range dataNames {
 		if err := os.RemoveAll(filepath.Join(n.dir, name)); err != nil {
@@ -39,7 +57,27 @@ func (n *Node) Restore(t testing.TB, s Snapshot) {
 		}
 		copyAll(t, filepath.Join(s.dir, name), filepath.Join(n.dir, name))
 	}
-	n.Start(t)
+}
+
+// FileSize returns how many bytes the last part of the append-only file has. What was
+// acknowledged is in it.
+func (n *Node) FileSize(t testing.TB) int64 {
+	t.Helper()
+	info, err := os.Stat(n.lastPart(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
+}
+
+// lastPart returns the part of the append-only file to which the server appends.
+func (n *Node) lastPart(t testing.TB) string {
+	t.Helper()
+	parts, err := filepath.Glob(filepath.Join(n.dir, "appendonlydir", "*.incr.aof"))
+	if err != nil || len(parts) == 0 {
+		t.Fatalf("there is no append-only file: %v", err)
+	}
+	return slices.MaxFunc(parts, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
 }
 
 // copyAll copies a file, or a folder, if it exists.
@@ -71,12 +109,7 @@ func copyAll(t testing.TB, from, to string) {
 func (n *Node) Cut(t testing.TB, lose func(size int64) int64) {
 	t.Helper()
 	n.Kill()
-	parts, err := filepath.Glob(filepath.Join(n.dir, "appendonlydir", "*.incr.aof"))
-	if err != nil || len(parts) == 0 {
-		t.Fatalf("there is no append-only file: %v", err)
-	}
-	slices.SortFunc(parts, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
-	last := parts[len(parts)-1]
+	last := n.lastPart(t)
 	info, err := os.Stat(last)
 	if err == nil {
 		err = os.Truncate(last, info.Size()-lose(info.Size()))

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/record"
 	"muster/internal/store"
 	"muster/internal/store/vfs"
@@ -235,18 +236,16 @@ func TestPowerLossWithTransactions(t *testing.T) {
 	must(t, err)
 	stride := 1
 	if testing.Short() {
-		stride = 7
+		stride = 31
 	}
 	for stop := 0; stop <= fs.Ops(); stop += stride {
+		dying := vfs.NewMem()
+		dying.StopAfter(stop)
+		if _, err := play(dying); err != nil && !errors.Is(err, vfs.ErrStopped) && !errors.Is(err, store.ErrFailed) {
+			t.Fatal(err)
+		}
 		for _, c := range crashes(2) {
-			dying := vfs.NewMem()
-			dying.StopAfter(stop)
-			if _, err := play(dying); err != nil && !errors.Is(err, vfs.ErrStopped) && !errors.Is(err, store.ErrFailed) {
-				t.Fatal(err)
-			}
-			if err := h.check(c.do(dying)); err != nil {
-				t.Errorf("stopped after %d operations, %s: %v", stop, c.name, err)
-			}
+			assert.NoError(t, h.check(c.do(dying)), "stopped after %d operations, %s", stop, c.name)
 		}
 	}
 }
@@ -267,9 +266,7 @@ func damage(t *testing.T, fs *vfs.Mem, n int) {
 		size, _ := f.Size()
 		must(t, errors.Join(f.Truncate(size-10), f.Close()))
 	}
-	if n > 0 {
-		t.Fatalf("%d snapshots too few", n)
-	}
+	assert.MustTrue(t, n <= 0, "%d snapshots too few", n)
 }
 
 // TestCompactionForgetsInAllSnapshots demands that no snapshot lists a transaction
@@ -326,14 +323,10 @@ func TestSnapshotRestartRebuildsIndex(t *testing.T) {
 		b.start()
 		_, from, err := completeProducers(b.log)
 		b.must(err)
-		if (from == 0) != (damaged == 2) {
-			t.Errorf("%d snapshots are damaged, and the state is as of %d", damaged, from)
-		}
+		assert.Equal(t, from == 0, damaged == 2, "%d snapshots are damaged, and the state is as of %d", damaged, from)
 		got, err := b.log.Aborted(context.Background(), 0, end)
 		b.must(err)
-		if len(want) < 2 || !reflect.DeepEqual(got, want) {
-			t.Errorf("%d snapshots are damaged: aborted are %+v, want %+v", damaged, got, want)
-		}
+		assert.True(t, len(want) >= 2 && reflect.DeepEqual(got, want), "%d snapshots are damaged: aborted are %+v, want %+v", damaged, got, want)
 	}
 }
 
@@ -355,9 +348,7 @@ func TestOldSnapshotsAreRead(t *testing.T) {
 	producers, aborted, err := decodeSnapshot(old)
 	want := []store.Producer{{ID: 7, Epoch: 3, LastTimestamp: 99, CoordinatorEpoch: -1, TxnFirst: store.NoTxn,
 		Batches: []store.ProducerBatch{{BaseSequence: 5, LastSequence: 6, BaseOffset: 10, LastOffset: 11, Timestamp: 12}}}}
-	if err != nil || len(aborted) != 0 || !reflect.DeepEqual(producers, want) {
-		t.Errorf("read %+v and %+v (%v), want %+v", producers, aborted, err, want)
-	}
+	assert.True(t, err == nil && len(aborted) == 0 && reflect.DeepEqual(producers, want), "read %+v and %+v (%v), want %+v", producers, aborted, err, want)
 	for cut := range old {
 		if _, _, err := decodeSnapshot(old[:cut]); err == nil {
 			t.Errorf("%d of %d bytes are read as a snapshot", cut, len(old))

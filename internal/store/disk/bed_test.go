@@ -2,13 +2,13 @@ package disk
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 
+	"muster/internal/assert"
 	"muster/internal/record"
 	"muster/internal/store"
 	"muster/internal/store/vfs"
@@ -120,9 +120,7 @@ func (b *bed) must(err error) {
 
 func (b *bed) want(got, want error) {
 	b.Helper()
-	if !errors.Is(got, want) {
-		b.Fatalf("got error %v, want %v", got, want)
-	}
+	assert.MustErrorIs(b, got, want)
 }
 
 // append appends a batch of one record.
@@ -178,9 +176,7 @@ func (b *bed) wantDurable(want ...string) {
 func (b *bed) wantValues(want ...string) {
 	b.Helper()
 	got := b.values()
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		b.Fatalf("log holds %v, want %v", got, want)
-	}
+	assert.MustEqual(b, fmt.Sprint(got), fmt.Sprint(want), "log holds %v, want %v", got, want)
 }
 
 // names lists the files of the log.

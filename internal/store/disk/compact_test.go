@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/record"
 	"muster/internal/store"
 	"muster/internal/store/vfs"
@@ -58,9 +59,7 @@ func TestARestartDoesNotCompactAgain(t *testing.T) {
 			restart(b)
 			count := b.rewritten()
 			b.compact(101)
-			if n := count(); n != 0 {
-				t.Errorf("%d segments were compacted again", n)
-			}
+			assert.Equal(t, count(), 0, "segments were compacted again")
 			b.must(b.put("stays", "newer"))
 			b.roll()
 			b.compact(123)
@@ -96,9 +95,7 @@ func TestADamagedNoteOfCompactionMeansThatNothingIsClean(t *testing.T) {
 			b.start()
 			count := b.rewritten()
 			b.compact(200)
-			if count() == 0 {
-				t.Error("the log passes for clean")
-			}
+			assert.True(t, count() != 0, "the log passes for clean")
 			b.wantValues(deleted, "here") // The tombstone's day begins again.
 		})
 	}
@@ -169,8 +166,6 @@ func TestMaxCompactionLagIsThatOfTheOldestDirtyRecord(t *testing.T) {
 		b.must(b.log.Compact(context.Background(), store.Compaction{
 			Now: time.UnixMilli(70_000), NextOffset: 100, MinDirtyRatio: 0.9, MaxLag: time.Minute,
 		}))
-		if slices.Contains(b.values(), "old") {
-			t.Errorf("what is late was not compacted (opened again: %v)", again)
-		}
+		assert.False(t, slices.Contains(b.values(), "old"), "what is late was not compacted (opened again: %v)", again)
 	}
 }

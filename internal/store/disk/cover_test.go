@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/record"
 	"muster/internal/store"
 	"muster/internal/store/vfs"
@@ -29,9 +30,7 @@ func (b *bed) wantProducer(id int64, sequence int32) {
 	known, _, err := completeProducers(b.log)
 	b.must(err)
 	p := known[id]
-	if p == nil || p.Batches[len(p.Batches)-1].LastSequence != sequence {
-		b.Fatalf("producer %d is known as %+v, want sequence %d", id, p, sequence)
-	}
+	assert.MustTrue(b, p != nil && p.Batches[len(p.Batches)-1].LastSequence == sequence, "producer %d is known as %+v, want sequence %d", id, p, sequence)
 }
 
 var expireAll = store.Retention{Now: time.UnixMilli(1 << 40), MaxAge: 0, MaxBytes: -1, NextOffset: 1 << 40}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/store"
 	"muster/internal/store/vfs"
 )
@@ -265,13 +266,9 @@ func TestAFailedCompactionLeavesTheLogAsItWas(t *testing.T) {
 	b.must(compact())
 	content, err := readContent(b.log)
 	b.must(err)
-	if len(content) == 0 || len(content) >= len(want) {
-		t.Errorf("%d records after compaction of %d", len(content), len(want))
-	}
+	assert.True(t, len(content) != 0 && len(content) < len(want), "%d records after compaction of %d", len(content), len(want))
 	for _, name := range b.names() {
-		if strings.HasSuffix(name, swapSuffix) || strings.HasSuffix(name, cleanedSuffix) {
-			t.Errorf("%s is left", name)
-		}
+		assert.True(t, !strings.HasSuffix(name, swapSuffix) && !strings.HasSuffix(name, cleanedSuffix), "%s is left", name)
 	}
 }
 
@@ -286,9 +283,7 @@ func TestAnIndexThatCannotBeWrittenStopsNothing(t *testing.T) {
 	b.wantValues(want...)
 	b.must(b.st.Close())
 	b.start()
-	if !b.st.WasClean() {
-		t.Error("the stop was clean")
-	}
+	assert.True(t, b.st.WasClean(), "the stop was clean")
 	b.wantValues(want...)
 	b.fail(nil)
 	b.crash((*vfs.Mem).CrashKeepAll)

@@ -126,7 +126,7 @@ func (s *syncer) drain(patience time.Duration) {
 
 // nextRound returns all small logs that wait. It takes a list to use again. Whoever can
 // run goes first, so that a busy broker has few large rounds; one that is not busy does
-// not wait for anybody.
+// not wait for anyone.
 func (s *syncer) nextRound(done []*log) []*log {
 	s.mu.Lock()
 	defer s.mu.Unlock()

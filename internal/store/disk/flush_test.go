@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/store"
 	"muster/internal/store/vfs"
 )
@@ -54,9 +55,7 @@ func TestALogIsFlushedThoughOthersAreBusy(t *testing.T) {
 	}
 	flush(logs[syncers])
 	goOn <- struct{}{}
-	if name := next(); name != "busy-4" {
-		t.Errorf("%s is synced again while busy-4 waits for its first", name)
-	}
+	assert.Equal(t, next(), "busy-4", "synced again while busy-4 waits for its first")
 	close(goOn)
 	for range 2*syncers + 1 {
 		b.must(<-flushed)
@@ -83,9 +82,7 @@ func TestHowLongAFlushTookIsTold(t *testing.T) {
 	b.must(flush()) // There is nothing to flush.
 	b.must(b.append("v"))
 	b.must(flush())
-	if told != 1 {
-		t.Errorf("told of %d flushes", told)
-	}
+	assert.True(t, told == 1, "told of %d flushes", told)
 	b.must(b.append("w"))
 	b.fail(func(op vfs.Op) error {
 		if op.Kind == vfs.OpDatasync {
@@ -93,7 +90,5 @@ func TestHowLongAFlushTookIsTold(t *testing.T) {
 		}
 		return nil
 	})
-	if flush() == nil || told != 1 {
-		t.Errorf("told of %d flushes, of which one failed", told)
-	}
+	assert.True(t, flush() != nil && told == 1, "told of %d flushes, of which one failed", told)
 }

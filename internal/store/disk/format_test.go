@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"testing"
 
+	"muster/internal/assert"
 	"muster/internal/store"
 	"muster/internal/store/vfs"
 )
@@ -15,12 +16,8 @@ func TestAFolderOfALaterVersionIsRefused(t *testing.T) {
 		"3\n": "format 3, this version knows up to 2", "\n": "does not hold a version", "two": "does not hold a version", "0": "does not hold a version",
 	} {
 		fs := vfs.NewMem()
-		if err := fs.MkdirAll(worldRoot); err != nil {
-			t.Fatal(err)
-		}
-		if err := writeFile(fs, path.Join(worldRoot, formatFile), []byte(content), true); err != nil {
-			t.Fatal(err)
-		}
+		must(t, fs.MkdirAll(worldRoot))
+		must(t, writeFile(fs, path.Join(worldRoot, formatFile), []byte(content), true))
 		for range 2 { // The first must have let the lock go.
 			if _, err := Open(worldRoot, Options{FS: fs}); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%q: got %v", content, err)
@@ -39,9 +36,7 @@ func TestAFullDiskOpensWithoutANote(t *testing.T) {
 	})
 	st, err := Open(worldRoot, Options{FS: fs})
 	must(t, err)
-	if err := st.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, st.Close())
 }
 
 func TestAFolderOfAnEarlierVersionIsOpened(t *testing.T) {
@@ -51,15 +46,11 @@ func TestAFolderOfAnEarlierVersionIsOpened(t *testing.T) {
 	b.must(b.fs.Remove(path.Join(worldRoot, formatFile)))
 	b.opts = smallJournal
 	b.start()
-	if !b.st.WasClean() {
-		t.Error("it was no clean stop")
-	}
+	assert.True(t, b.st.WasClean(), "it was no clean stop")
 	b.wantValues("a", "b")
 	b.store("c", "d", "e")
 	b.crash((*vfs.Mem).CrashStrict)
 	b.wantValues("a", "b", "c", "d", "e")
 	got, err := readFile(b.fs, path.Join(worldRoot, formatFile), -1)
-	if err != nil || string(got) != "2\n" {
-		t.Errorf("the format is %q (%v)", got, err)
-	}
+	assert.True(t, err == nil && string(got) == "2\n", "the format is %q (%v)", got, err)
 }

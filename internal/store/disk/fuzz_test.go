@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"muster/internal/assert"
 	"muster/internal/record"
 	"muster/internal/store"
 	"muster/internal/store/vfs"
@@ -36,9 +37,7 @@ func FuzzIndex(f *testing.F) {
 		if headErr != nil || n != len(entries) || at > len(b) || !reflect.DeepEqual(head, sum) {
 			t.Fatalf("head alone: %+v with %d entries (%v); whole: %+v with %d", head, n, headErr, sum, len(entries))
 		}
-		if !bytes.Equal(encodeIndex(sum, entries), b) {
-			t.Fatalf("%x decodes as %+v %v, which encodes otherwise", b, sum, entries)
-		}
+		assert.MustTrue(t, bytes.Equal(encodeIndex(sum, entries), b), "%x decodes as %+v %v, which encodes otherwise", b, sum, entries)
 		if e := entryAtOrBefore(entries, math.MaxUint32); len(entries) == 0 && e != (indexEntry{}) {
 			t.Fatalf("entry %+v of an empty index", e)
 		}
@@ -144,18 +143,14 @@ func FuzzSalvage(f *testing.F) {
 		runtime.ReadMemStats(&before)
 		err := seg.salvage(bytes.NewReader(b), int64(len(b)), 100)
 		runtime.ReadMemStats(&after)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		// The window, a larger one for a large batch, and the index.
 		if n := after.TotalAlloc - before.TotalAlloc; n > uint64(8*len(b))+64<<10 {
 			t.Fatalf("%d bytes allocated for %d", n, len(b))
 		}
 		kept := checkKept(t, seg, b)
 		again := newSegment("dir", seg.base)
-		if err := again.rebuild(bytes.NewReader(kept), int64(len(kept)), 100); err != nil {
-			t.Fatalf("what was salvaged cannot be walked: %v", err)
-		}
+		assert.Must(t, again.rebuild(bytes.NewReader(kept), int64(len(kept)), 100), "what was salvaged cannot be walked")
 		if !reflect.DeepEqual(again, seg) {
 			t.Fatalf("salvaged as %+v, rebuilt as %+v", seg, again)
 		}
@@ -172,17 +167,13 @@ func checkKept(t *testing.T, seg *segment, b []byte) []byte {
 	kept, next := b[:seg.sum.size], seg.base
 	for rest := kept; len(rest) > 0; {
 		batch, after, err := record.Next(rest)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := batch.Check(); err != nil || batch.BaseOffset() < next {
 			t.Fatalf("kept a batch at offset %d after %d: %v", batch.BaseOffset(), next, err)
 		}
 		next, rest = batch.LastOffset()+1, after
 	}
-	if seg.sum.next != next {
-		t.Fatalf("segment ends at %d, its batches at %d", seg.sum.next, next)
-	}
+	assert.MustTrue(t, seg.sum.next == next, "segment ends at %d, its batches at %d", seg.sum.next, next)
 	return kept
 }
 
@@ -191,9 +182,7 @@ func checkKept(t *testing.T, seg *segment, b []byte) []byte {
 func FuzzOpen(f *testing.F) {
 	for _, b := range segmentSeeds(f) {
 		seg := newSegment("dir", 100)
-		if err := seg.salvage(bytes.NewReader(b), int64(len(b)), 1); err != nil {
-			f.Fatal(err)
-		}
+		must(f, seg.salvage(bytes.NewReader(b), int64(len(b)), 1))
 		f.Add(b, encodeIndex(seg.sum, seg.index), encodeSnapshot([]store.Producer{{ID: 1}}, nil), "101", true)
 		f.Add(b, []byte{}, []byte{}, "7", false)
 	}
@@ -201,12 +190,8 @@ func FuzzOpen(f *testing.F) {
 	f.Fuzz(func(t *testing.T, segment, index, snapshot []byte, start string, clean bool) {
 		fs := vfs.NewMem()
 		put := func(name string, content []byte) {
-			if err := fs.MkdirAll(path.Dir(name)); err != nil {
-				t.Fatal(err)
-			}
-			if err := writeFile(fs, name, content, true); err != nil {
-				t.Fatal(err)
-			}
+			must(t, fs.MkdirAll(path.Dir(name)))
+			must(t, writeFile(fs, name, content, true))
 		}
 		put("data/t-0/00000000000000000100.log", segment)
 		put("data/t-0/00000000000000000100.index", index)
@@ -216,9 +201,7 @@ func FuzzOpen(f *testing.F) {
 			put("data/clean-shutdown", nil)
 		}
 		st, err := Open("data", Options{FS: fs})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer st.Close()
 		l, err := st.Open(context.Background(), store.TopicPartition{Topic: "t"}, math.MaxInt32, store.LogConfig{})
 		if err != nil {
@@ -233,9 +216,7 @@ func FuzzOpen(f *testing.F) {
 func useOpened(t *testing.T, l store.Log, clean bool) {
 	t.Helper()
 	content, err := readContent(l)
-	if err != nil && !clean && !strings.Contains(err.Error(), record.ErrCorrupt.Error()) {
-		t.Fatal(err)
-	}
+	assert.MustFalse(t, err != nil && !clean && !strings.Contains(err.Error(), record.ErrCorrupt.Error()), "%v", err)
 	_, _, _ = l.OffsetForTimestamp(context.Background(), 5)
 	_, _, _ = l.MaxTimestamp(context.Background())
 	if _, _, err := l.Producers(context.Background()); err != nil {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"muster/internal/assert"
 	"muster/internal/store"
 )
 
@@ -39,9 +40,7 @@ func benchmarkFlush(b *testing.B, n int, opts Options) {
 				b.Fatal(err)
 			}
 			l.Flush(func(err error) {
-				if err != nil {
-					b.Error(err)
-				}
+				assert.NoError(b, err)
 				done.Done()
 			})
 		}

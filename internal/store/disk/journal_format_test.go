@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"muster/internal/assert"
 	"muster/internal/store/vfs"
 )
 
@@ -37,21 +38,15 @@ func TestRoundsAreReadAsWritten(t *testing.T) {
 	}
 	b := buildRound(roundHead{use: 9, number: 3}, want...)
 	h, size, err := decodeRoundHead(b)
-	if err != nil || h != (roundHead{use: 9, number: 3}) || size != int64(len(b)) {
-		t.Fatalf("%+v, %d bytes, %v", h, size, err)
-	}
+	assert.MustTrue(t, err == nil && h == (roundHead{use: 9, number: 3}) && size == int64(len(b)), "%+v, %d bytes, %v", h, size, err)
 	got, err := decodeRound(b)
 	must(t, err)
 	same := func(a, b frame) bool {
 		return a.kind == b.kind && a.name == b.name && a.base == b.base && a.pos == b.pos && bytes.Equal(a.data, b.data)
 	}
-	if !slices.EqualFunc(got, want, same) {
-		t.Errorf("got %d frames that are others than those written", len(got))
-	}
+	assert.True(t, slices.EqualFunc(got, want, same), "got %d frames that are others than those written", len(got))
 	for _, f := range got {
-		if !bytes.Equal(b[f.at:][:len(f.data)], f.data) {
-			t.Errorf("%s: the data are not at %d", f.name, f.at)
-		}
+		assert.True(t, bytes.Equal(b[f.at:][:len(f.data)], f.data), "%s: the data are not at %d", f.name, f.at)
 	}
 }
 
@@ -143,7 +138,5 @@ func TestRoundsAfterAGapAreNotRead(t *testing.T) {
 	}
 	var got []string
 	err = eachRound(&journalFile{File: f, size: at, use: 5}, func(_ int64, frames []frame) { got = append(got, frames[0].name) })
-	if err != nil || !slices.Equal(got, []string{"log-0", "log-1"}) {
-		t.Errorf("read %v (%v)", got, err)
-	}
+	assert.True(t, err == nil && slices.Equal(got, []string{"log-0", "log-1"}), "read %v (%v)", got, err)
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/store"
 	"muster/internal/store/vfs"
 )
@@ -34,9 +35,7 @@ func (b *bed) warm() {
 		b.must(err)
 		b.must(flush(l))
 	}
-	if b.st.sync.journal.count() == 0 {
-		b.Fatal("there is no journal")
-	}
+	assert.MustTrue(b, b.st.sync.journal.count() != 0, "there is no journal")
 }
 
 // store appends values to the log, and flushes it after each.
@@ -109,9 +108,7 @@ func TestManyLogsShareASync(t *testing.T) {
 		for _, l := range logs {
 			done.Add(1)
 			l.Flush(func(err error) {
-				if err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, err)
 				done.Done()
 			})
 		}
@@ -137,9 +134,7 @@ func TestFilesAreUsedAgainOnceTheirLogsAreSettled(t *testing.T) {
 	}
 	b.fail(nil)
 	b.crash((*vfs.Mem).CrashStrict)
-	if n := len(b.values()); n != 100 {
-		t.Errorf("%d records are left", n)
-	}
+	assert.Equal(t, len(b.values()), 100, "records are left")
 }
 
 // Each log that has frames in a file costs a sync before that is used again.
@@ -159,9 +154,7 @@ func TestManyLogsGetLargerFiles(t *testing.T) {
 				b.must(flush(l))
 			}
 		}
-		if n := b.st.sync.journal.count(); n != c.files {
-			t.Errorf("%d files for %d logs, want %d", n, c.logs, c.files)
-		}
+		assert.Equal(t, b.st.sync.journal.count(), c.files, "files for %d logs", c.logs)
 	}
 }
 
@@ -249,9 +242,7 @@ func TestAFailedSyncOfASegmentIsWrittenAgainFromTheJournal(t *testing.T) {
 	b.store("a", "b")
 	b.must(b.append("c"))
 	b.fail(failing(vfs.OpDatasync, logSuffix))
-	if err := b.log.(*handle).syncNow(); err == nil {
-		t.Fatal("the sync does not fail")
-	}
+	assert.MustError(t, b.log.(*handle).syncNow(), "the sync does not fail")
 	b.want(b.append("d"), store.ErrFailed)
 	b.fail(nil)
 	b.reopen()
@@ -274,9 +265,7 @@ func TestARefusedBatchIsNotReplayed(t *testing.T) {
 		}
 		return nil
 	})
-	if err := flush(b.log); err == nil {
-		t.Fatal("the flush does not fail")
-	}
+	assert.MustError(t, flush(b.log), "the flush does not fail")
 	b.fail(nil)
 	b.reopen()
 	b.must(b.append("b"))
@@ -298,9 +287,7 @@ func TestACleanStopLeavesNoJournal(t *testing.T) {
 	}
 	b.fs = b.fs.CrashStrict()
 	b.start()
-	if !b.st.WasClean() {
-		t.Error("it was no clean stop")
-	}
+	assert.True(t, b.st.WasClean(), "it was no clean stop")
 	b.wantValues("a", "b")
 }
 
@@ -342,18 +329,12 @@ func TestWhatDoesNotFitTheJournalIsSyncedByItself(t *testing.T) {
 	b := newJournalBed(t)
 	segments := b.counting(vfs.OpDatasync, logSuffix)
 	b.store(strings.Repeat("large ", 1000))
-	if segments() != 1 {
-		t.Errorf("%d syncs of segments", segments())
-	}
+	assert.Equal(t, segments(), 1, "syncs of segments")
 	b.store("small")
-	if segments() != 1 {
-		t.Errorf("%d syncs of segments after a small one", segments())
-	}
+	assert.Equal(t, segments(), 1, "syncs of segments after a small one")
 	b.fail(nil)
 	b.crash((*vfs.Mem).CrashStrict)
-	if n := len(b.values()); n != 2 {
-		t.Errorf("%d records", n)
-	}
+	assert.Equal(t, len(b.values()), 2, "records")
 }
 
 func TestNoRoomForAJournalIsNoFailure(t *testing.T) {
@@ -370,9 +351,7 @@ func TestNoRoomForAJournalIsNoFailure(t *testing.T) {
 	}
 	b.fail(nil)
 	b.store("e", "f", "g")
-	if b.st.sync.journal.count() == 0 {
-		t.Error("it is not tried again")
-	}
+	assert.True(t, b.st.sync.journal.count() != 0, "it is not tried again")
 	b.crash((*vfs.Mem).CrashStrict)
 	b.wantValues("a", "b", "c", "d", "e", "f", "g")
 }
@@ -389,9 +368,7 @@ func TestManyNewLogsShareTheSyncOfTheirFolder(t *testing.T) {
 	for i := range int32(10) {
 		b.must(b.st.Delete(context.Background(), store.TopicPartition{Topic: "none", Partition: i}))
 	}
-	if root > 0 {
-		t.Errorf("%d syncs because of logs that are not there", root)
-	}
+	assert.True(t, root == 0, "%d syncs because of logs that are not there", root)
 	for i := range int32(10) {
 		l := b.open(store.TopicPartition{Topic: "many", Partition: i}, b.st)
 		_, err := l.Append(context.Background(), one("key", "value"))
@@ -404,9 +381,7 @@ func TestManyNewLogsShareTheSyncOfTheirFolder(t *testing.T) {
 			b.must(l.syncNow())
 		}
 	}
-	if root != 1 {
-		t.Errorf("%d syncs of the data folder", root)
-	}
+	assert.Equal(t, root, 1, "syncs of the data folder")
 	b.fail(nil)
 }
 
@@ -544,9 +519,7 @@ func TestARoundEndsBeforeALogIsChanged(t *testing.T) {
 					t.Error("it did not wait for the round")
 				}
 			case <-time.After(patience):
-				if !c.waits {
-					t.Error("it waits for the round")
-				}
+				assert.True(t, c.waits, "it waits for the round")
 			}
 			end()
 			b.must(<-done)
@@ -554,9 +527,7 @@ func TestARoundEndsBeforeALogIsChanged(t *testing.T) {
 				<-flushed
 			}
 			b.fail(nil)
-			if l.durableEnd < l.logEnd {
-				t.Errorf("durable to %d of %d", l.durableEnd, l.logEnd)
-			}
+			assert.True(t, l.durableEnd >= l.logEnd, "durable to %d of %d", l.durableEnd, l.logEnd)
 			if want := c.after; want != nil {
 				b.crash((*vfs.Mem).CrashStrict)
 				b.wantValues(append([]string{"a"}, want...)...)

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/store"
 	"muster/internal/store/vfs"
 )
@@ -50,9 +50,7 @@ func (b *bed) wantAfter(crashed *vfs.Mem, want ...string) {
 	for _, n := range content {
 		got = append(got, n.value)
 	}
-	if !slices.Equal(got, want) {
-		b.Errorf("the log holds %v, want %v", got, want)
-	}
+	assert.EqualSlices(b, got, want, "the log holds")
 }
 
 // TestAUseOfAFileEndsAtOnce has the power fail while a file with frames of a log that was
@@ -85,9 +83,7 @@ func TestAUseOfAFileEndsAtOnce(t *testing.T) {
 		put(strings.Repeat("x", 4500)) // of two blocks
 	}
 	b.fail(nil)
-	if syncs < 5 {
-		t.Errorf("the journal was synced %d times", syncs)
-	}
+	assert.True(t, syncs >= 5, "the journal was synced %d times", syncs)
 }
 
 // TestAUseThatCannotBeBegun has a file fail when it is used again, or when the first round
@@ -104,15 +100,11 @@ func TestAUseThatCannotBeBegun(t *testing.T) {
 				if when == "begun" {
 					fails()
 				}
-				if b.cycle() != (when == "used") {
-					t.Error("the use of a file began, or did not")
-				}
+				assert.Equal(t, b.cycle(), when == "used", "the use of a file began, or did not")
 				fails()
 				put("v") // Its own file makes up for it.
 				b.fail(nil)
-				if !b.cycle() {
-					t.Error("the files stay full")
-				}
+				assert.True(t, b.cycle(), "the files stay full")
 				put("v")
 				b.must(b.st.Delete(context.Background(), b.tp))
 				b.reopen()
@@ -190,14 +182,10 @@ func TestALogThatFailedKeepsNoFile(t *testing.T) {
 			b.store("a", "b")
 			b.must(b.append("c"))
 			b.fail(failing(vfs.OpDatasync, logSuffix))
-			if b.log.(*handle).syncNow() == nil {
-				t.Fatal("the sync did not fail")
-			}
+			assert.MustTrue(t, b.log.(*handle).syncNow() != nil, "the sync did not fail")
 			b.fail(nil)
 			end(b)
-			if !b.cycle() || len(b.st.sync.journal.full) > 0 {
-				t.Error("a file stays full")
-			}
+			assert.True(t, b.cycle() && len(b.st.sync.journal.full) == 0, "a file stays full")
 		})
 	}
 }
@@ -216,9 +204,7 @@ func TestFramesInAFullFileAreVoidToo(t *testing.T) {
 		}
 		return nil
 	})
-	if b.cycle() {
-		t.Error("a file became free")
-	}
+	assert.False(t, b.cycle(), "a file became free")
 	b.other("other")("v")
 	b.must(b.st.Delete(context.Background(), b.tp))
 	b.reopen()
@@ -258,9 +244,7 @@ func TestVoidsHaveRoomWhenTheJournalIsFull(t *testing.T) {
 	put := b.other("busy")
 	for i := 0; len(j.full) < journalFiles; i++ {
 		put("v")
-		if i > 100_000 {
-			t.Fatalf("%d files are full", len(j.full))
-		}
+		assert.MustTrue(t, i <= 100_000, "%d files are full", len(j.full))
 	}
 	for _, tp := range logs {
 		b.must(b.st.Delete(context.Background(), tp))
@@ -268,19 +252,13 @@ func TestVoidsHaveRoomWhenTheJournalIsFull(t *testing.T) {
 			put("v")
 		}
 	}
-	if n := j.count(); n != journalFiles+1 {
-		t.Errorf("there are %d files: %d full ones, and those for voids", n, len(j.full))
-	}
+	assert.Equal(t, j.count(), journalFiles+1, "files: %d full ones, and those for voids", len(j.full))
 	b.fail(nil)
 	b.open(store.TopicPartition{Topic: "stuck"}, b.st)
-	if !b.cycle() || len(j.full) > 0 {
-		t.Error("files stay full")
-	}
+	assert.True(t, b.cycle() && len(j.full) == 0, "files stay full")
 	segments := b.counting(vfs.OpDatasync, logSuffix)
 	put("v")
-	if segments() > 0 {
-		t.Error("there are no rounds")
-	}
+	assert.True(t, segments() == 0, "there are no rounds")
 }
 
 // TestALogIsOpenedAfterADeletionThatFailed has the folder of a log taken away, and fail what
@@ -300,9 +278,7 @@ func TestALogIsOpenedAfterADeletionThatFailed(t *testing.T) {
 					b.must(b.log.(*handle).syncNow())
 				}
 				b.fail(fault)
-				if b.st.Delete(context.Background(), b.tp) == nil {
-					t.Error("a log was deleted that may come back")
-				}
+				assert.True(t, b.st.Delete(context.Background(), b.tp) != nil, "a log was deleted that may come back")
 				if _, err := b.st.Open(context.Background(), b.tp, 0, b.cfg); err == nil {
 					t.Error("a log was opened in the place of one that may come back")
 				}
@@ -326,9 +302,7 @@ func TestWhoIsToldOfAFailedFlushFindsADurableLog(t *testing.T) {
 	_, err := b.open(store.TopicPartition{Topic: "other"}, b.st).Append(context.Background(), one("k", "v"))
 	b.must(err)
 	b.fail(failing(vfs.OpOpen, logSuffix))
-	if flush(b.log) == nil {
-		t.Error("the log was flushed without a file")
-	}
+	assert.True(t, flush(b.log) != nil, "the log was flushed without a file")
 	b.fail(nil)
 	b.reopen()
 	want := fmt.Sprint(b.values())
@@ -368,9 +342,7 @@ func TestTrimOfANewLogIsDurable(t *testing.T) {
 		b.must(err)
 	}
 	b.must(flush(l))
-	if !l.(*handle).hasUnsyncedNames() {
-		t.Fatal("the names of the log's files are synced")
-	}
+	assert.MustTrue(t, l.(*handle).hasUnsyncedNames(), "the names of the log's files are synced")
 	b.must(l.Trim(t.Context(), 2))
 	b.crash((*vfs.Mem).CrashStrict)
 	if start, end := b.open(tp, b.st).Bounds(); start != 2 || end != 3 {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/record"
 	"muster/internal/store"
 	"muster/internal/store/vfs"
@@ -44,18 +45,14 @@ func TestAStopIsNotCleanWhileALogWaitsForItsScan(t *testing.T) {
 	b.crash((*vfs.Mem).CrashKeepAll) // It opens one of the two.
 	b.must(b.st.Close())
 	b.start()
-	if b.st.WasClean() {
-		t.Error("the stop counts as clean, but a log was not scanned")
-	}
+	assert.False(t, b.st.WasClean(), "the stop counts as clean, but a log was not scanned")
 	b.log = b.open(other, b.st)
 	b.wantValues("whole")
 	b.must(b.append("after"))
 	b.wantValues("whole", "after")
 	b.must(b.st.Close())
 	b.start()
-	if !b.st.WasClean() {
-		t.Error("all logs were scanned, but the stop does not count as clean")
-	}
+	assert.True(t, b.st.WasClean(), "all logs were scanned, but the stop does not count as clean")
 }
 
 // Compaction gives a name to several segments in turn. If the index of one were
@@ -85,14 +82,10 @@ func TestAnIndexIsNotTakenForThatOfAnotherSegmentOfTheSameSize(t *testing.T) {
 	v := old.view()
 	b.must(b.log.Compact(context.Background(), store.Compaction{Now: time.UnixMilli(1 << 40), NextOffset: 16}))
 	joined := h.segments[0]
-	if joined == old || joined.sum.size != old.sum.size {
-		t.Fatalf("the test wants a new segment of %d bytes, got %d", old.sum.size, joined.sum.size)
-	}
+	assert.MustTrue(t, joined != old && joined.sum.size == old.sum.size, "the test wants a new segment of %d bytes, got %d", old.sum.size, joined.sum.size)
 	entries, err := h.entries(f, v)
 	b.must(err)
-	if len(entries) != 8 {
-		t.Errorf("%d index entries for 8 batches", len(entries))
-	}
+	assert.Equal(t, len(entries), 8, "index entries for 8 batches")
 	for _, e := range entries {
 		header := make(record.Batch, record.HeaderSize)
 		_, err := f.ReadAt(header, int64(e.pos))
@@ -118,9 +111,7 @@ func TestCallbacksOfFlushMayUseTheLog(t *testing.T) {
 	b.want(<-called, store.ErrFailed)
 	b.log.Flush(func(error) { called <- b.append("refused") })
 	_ = b.st.Close()
-	if err := <-called; err == nil {
-		t.Error("appended to a closed log")
-	}
+	assert.Error(t, (<-called), "appended to a closed log")
 }
 
 // While a compaction stands still, new owners must not wait for it; whoever

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"muster/internal/assert"
 	"muster/internal/store"
 	"muster/internal/store/vfs"
 )
@@ -107,14 +108,10 @@ func TestTenThousandPartitions(t *testing.T) {
 	})
 	checkOpen("after append")
 	must(t, st.Close())
-	if n := fs.open.Load(); n != 0 {
-		t.Errorf("%d files are open after close", n)
-	}
+	assert.Equal(t, fs.open.Load(), 0, "files are open after close")
 	st = start()
 	defer st.Close()
-	if !st.WasClean() {
-		t.Error("the stop was not clean")
-	}
+	assert.True(t, st.WasClean(), "the stop was not clean")
 	opened := make([]store.Log, logs)
 	inParallel(t, logs, func(i int) (err error) {
 		opened[i], err = st.Open(context.Background(), name(i), 1, store.LogConfig{})

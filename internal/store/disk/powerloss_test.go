@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"muster/internal/assert"
 	"muster/internal/store"
 	"muster/internal/store/storetest"
 	"muster/internal/store/vfs"
@@ -59,9 +60,7 @@ func everyStop(t *testing.T, seeds []uint64, stride, short int, try func(t *test
 		t.Run(fmt.Sprintf("Workload%d", seed), func(t *testing.T) {
 			t.Parallel()
 			fs := vfs.NewMem()
-			if err := newWorld(fs, seed).run(); err != nil {
-				t.Fatalf("the workload fails by itself: %v", err)
-			}
+			assert.Must(t, newWorld(fs, seed).run(), "the workload fails by itself")
 			for stop := int(seed) % stride; stop <= fs.Ops(); stop += stride {
 				try(t, seed, stop)
 			}
@@ -85,13 +84,9 @@ func runUntil(seed uint64, stop int) (*world, error) {
 func everyCrash(t *testing.T, seeds []uint64, stride, short, random int, try func(w *world, stop, way int, c crash) error) {
 	everyStop(t, seeds, stride, short, func(t *testing.T, seed uint64, stop int) {
 		w, err := runUntil(seed, stop)
-		if err != nil {
-			t.Fatalf("workload %d, stopped after %d operations: %v", seed, stop, err)
-		}
+		assert.Must(t, err, "workload %d, stopped after %d operations", seed, stop)
 		for i, c := range crashes(random) {
-			if err := try(w, stop, i, c); err != nil {
-				t.Errorf("workload %d, stopped after %d operations, %s: %v", seed, stop, c.name, err)
-			}
+			assert.NoError(t, try(w, stop, i, c), "workload %d, stopped after %d operations, %s", seed, stop, c.name)
 		}
 	})
 }

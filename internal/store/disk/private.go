@@ -10,7 +10,7 @@ import (
 // was opened, which they no longer can, and why the rest could not be changed, if some could not.
 func (s *Store) Private() (tightened int, err error) { return s.tightened, s.tightenErr }
 
-// tighten takes what earlier versions made readable for everybody away from others. What
+// tighten takes what earlier versions made readable for everyone away from others. What
 // this version makes is its owner's alone, so the lock file tells whether there is anything to do;
 // it is last, so that what is interrupted is done again.
 func (s *Store) tighten() {

@@ -5,6 +5,7 @@ import (
 	"path"
 	"testing"
 
+	"muster/internal/assert"
 	"muster/internal/store"
 	"muster/internal/store/vfs"
 )
@@ -85,8 +86,6 @@ func TestALargeSegmentIsIndexedLessOften(t *testing.T) {
 	l := &log{store: &Store{indexEach: 8}}
 	for _, c := range []struct{ indexed, after int64 }{{0, 8}, {8, 8}, {16, 16}, {32, 32}, {64, 32}, {128, 32}, {256, 64}} {
 		l.indexed = c.indexed
-		if got := l.indexAfter(); got != c.after {
-			t.Errorf("of %d, the next after %d, want %d", c.indexed, got, c.after)
-		}
+		assert.Equal(t, l.indexAfter(), c.after, "of %d, the next after", c.indexed)
 	}
 }

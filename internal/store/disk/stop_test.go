@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"muster/internal/assert"
 	"muster/internal/store"
 	"muster/internal/store/vfs"
 )
@@ -70,15 +71,9 @@ func TestStartAfterQuickStopSettlesNothing(t *testing.T) {
 	b := busyBed(t)
 	b.must(b.st.Close())
 	few := b.syncs(b.start)
-	if !b.st.WasClean() {
-		t.Fatal("the start does not know of the stop")
-	}
-	if n := b.syncs(func() { b.wantAll(true) }); n != 0 {
-		t.Errorf("%d syncs to open logs that the journal has", n)
-	}
-	if few > 12 {
-		t.Errorf("the start made %d syncs", few)
-	}
+	assert.MustTrue(t, b.st.WasClean(), "the start does not know of the stop")
+	assert.Equal(t, b.syncs(func() { b.wantAll(true) }), 0, "syncs to open logs that the journal")
+	assert.True(t, few <= 12, "the start made %d syncs", few)
 }
 
 // What was written and not flushed is made durable when its log is opened: whoever wrote it
@@ -123,9 +118,7 @@ func TestAQuickStopAnswersWhoWaitsForAFlush(t *testing.T) {
 		synctest.Wait()
 		close(release)
 		b.must(<-closed)
-		if err := <-second; err != nil {
-			t.Errorf("a flush that was asked for before the stop: %v", err)
-		}
+		assert.NoError(t, (<-second), "a flush that was asked for before the stop")
 	})
 }
 
@@ -139,9 +132,7 @@ func TestPowerLossAfterQuickStops(t *testing.T) {
 	b.must(b.st.Close())
 	b.opts.boot = "second"
 	b.crash((*vfs.Mem).CrashStrict)
-	if b.st.WasClean() {
-		t.Error("a start after a loss of power counts as one after a clean stop")
-	}
+	assert.False(t, b.st.WasClean(), "a start after a loss of power counts as one after a clean stop")
 	b.wantAll(true) // A start has flushed it.
 }
 
@@ -167,9 +158,7 @@ func TestJournalSettlesLogsThatWereLeft(t *testing.T) {
 	j.retire()
 	j.mu.Unlock()
 	j.round.Unlock()
-	if !j.tidy() {
-		t.Fatal("not settled")
-	}
+	assert.MustTrue(t, j.tidy(), "not settled")
 	b.must(b.fs.RemoveAll(path.Join(worldRoot, journalDir)))
 	b.must(b.fs.SyncDir(worldRoot))
 	b.opts.boot = "second"
@@ -235,9 +224,7 @@ func TestNoteOfAQuickStopThatDoesNotFit(t *testing.T) {
 			b.must(b.st.Close())
 			change(b)
 			b.start()
-			if b.st.WasClean() {
-				t.Error("the note was believed")
-			}
+			assert.False(t, b.st.WasClean(), "the note was believed")
 			b.wantAll(false)
 			if _, err := b.fs.Stat(path.Join(worldRoot, stopFile)); err == nil {
 				t.Error("the note is still there")

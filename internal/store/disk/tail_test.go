@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"muster/internal/assert"
 	"muster/internal/store"
 	"muster/internal/store/vfs"
 )
@@ -85,9 +86,7 @@ func TestATailKeepsLittleMemory(t *testing.T) {
 	seg := &segment{}
 	var l tail
 	l.add(seg, 0, make([]byte, 100))
-	if l.bytes != nil {
-		t.Error("a log that was never in the journal is remembered")
-	}
+	assert.True(t, l.bytes == nil, "a log that was never in the journal is remembered")
 	l.on = true
 	at := int64(0)
 	for _, n := range []int{100, tailMost, 2000, 2000, 2000, 50} {
@@ -101,14 +100,10 @@ func TestATailKeepsLittleMemory(t *testing.T) {
 		t.Errorf("a buffer of %d bytes is kept", cap(l.bytes))
 	}
 	l.add(seg, at, make([]byte, 10))
-	if l.part(seg, at, at+10) == nil || l.part(&segment{}, at, at+10) != nil {
-		t.Error("a part is known by its segment")
-	}
+	assert.True(t, l.part(seg, at, at+10) != nil && l.part(&segment{}, at, at+10) == nil, "a part is known by its segment")
 	l.forget(at + 5)
 	l.add(seg, at+10, make([]byte, 10))
-	if l.part(seg, at+5, at+20) == nil {
-		t.Error("it was forgotten before all of it was durable")
-	}
+	assert.True(t, l.part(seg, at+5, at+20) != nil, "it was forgotten before all of it was durable")
 	if l.forget(at + 20); len(l.bytes) > 0 {
 		t.Errorf("%d bytes are kept, though all are durable", len(l.bytes))
 	}
@@ -125,9 +120,7 @@ func TestATailKnowsWhatItMissed(t *testing.T) {
 		l := tail{on: true}
 		l.add(seg, 0, bytes.Repeat([]byte{1}, 100))
 		l.add(c.seg, c.at, bytes.Repeat([]byte{2}, 100))
-		if l.part(c.seg, 0, c.at+100) != nil {
-			t.Errorf("%s: more is known than there was", c.name)
-		}
+		assert.True(t, l.part(c.seg, 0, c.at+100) == nil, "%s: more is known than there was", c.name)
 		if got := l.part(c.seg, c.at, c.at+100); !bytes.Equal(got, bytes.Repeat([]byte{2}, 100)) {
 			t.Errorf("%s: got %v", c.name, got)
 		}

@@ -23,6 +23,9 @@ func TestChangedLogsAreToldApart(t *testing.T) {
 			t.Helper()
 			began := time.Now()
 			changed, err := b.store.AwaitChange(b.ctx, logs, wait)
+			for err == nil && len(changed) > 0 && len(changed) < len(want) { // It has not heard of the others yet.
+				changed, err = b.store.AwaitChange(b.ctx, logs, wait)
+			}
 			if slices.Sort(changed); err != nil || !slices.Equal(changed, want) {
 				t.Errorf("logs %v changed, not %v (%v)", changed, want, err)
 			}

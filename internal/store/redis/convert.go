@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
+	"time"
 
 	"github.com/redis/rueidis"
 
@@ -25,13 +27,51 @@ type conversion struct {
 
 // minConverted is the smallest offset that a log may begin at which is converted. The offsets that it has
 // afterwards do not get there, so that it is clear of a committed offset whether it is of before.
-const minConverted = 1 << 40
+const minConverted = store.LeastOld
 
-var errAmbiguous = fmt.Errorf("%w: it begins at an id that is too small for a time, so that its offsets could not be told from those that it would get", store.ErrStorage)
+var errAmbiguous = fmt.Errorf("%w: it begins at an id that is too small for a time, so that its offsets could not be told from those that it would get", store.ErrNotConvertible)
 
 // Convert implements store.Convertible.
 func (l recordLog) Convert(ctx context.Context) error {
 	return l.convert(ctx, func() error { return nil })
+}
+
+// Prepare implements store.Convertible.
+func (l recordLog) Prepare(ctx context.Context, span time.Duration) (records int64, done bool, err error) {
+	l.maintain.Lock()
+	defer l.maintain.Unlock()
+	c := &conversion{recordLog: l, step: func() error { return nil }}
+	if err := c.begin(ctx); err != nil {
+		return 0, false, err
+	}
+	done, err = c.extend(ctx, span)
+	return c.last.added, done, err
+}
+
+// sampled is how many entries are read to find out how long a conversion takes.
+const sampled = 2000
+
+// Preview implements store.Convertible. It reads some records, as a conversion does with all, and adds none
+// to the new index.
+func (l recordLog) Preview(ctx context.Context) (out store.Conversion, err error) {
+	if start, _ := l.Bounds(); start < minConverted {
+		return out, fmt.Errorf("convert %s: %w", l.keys.stream, errAmbiguous)
+	}
+	if out.Records, err = l.store.do(ctx, l.store.client.B().Xlen().Key(l.keys.stream).Build()).AsInt64(); err != nil {
+		return out, attempt("measure", err)
+	}
+	out.Bytes = l.Size()
+	began := l.store.now()
+	cmd := l.store.client.B().Xrange().Key(l.keys.stream).Start("-").End("+").Count(min(sampled, entriesIn(1<<20, l.average()))).Build()
+	found, err := l.store.do(ctx, cmd).ToArray()
+	if err != nil || len(found) == 0 {
+		return out, attempt("read "+l.keys.stream, err)
+	}
+	if _, err = indexed(found); err != nil {
+		return out, err
+	}
+	out.Time = time.Duration(float64(l.store.now().Sub(began)) / float64(len(found)) * float64(out.Records))
+	return out, nil
 }
 
 func (l recordLog) convert(ctx context.Context, step func() error) error {
@@ -46,24 +86,29 @@ func (l recordLog) convert(ctx context.Context, step func() error) error {
 }
 
 func (c *conversion) run(ctx context.Context) error {
+	if err := c.begin(ctx); err != nil {
+		return err
+	}
+	if _, err := c.extend(ctx, forever); err != nil {
+		return err
+	}
+	c.claim()
+	defer c.release()
+	if _, err := c.extend(ctx, forever); err != nil {
+		return err
+	}
+	return c.change(ctx)
+}
+
+// begin looks whether the log can be converted, and how far that is.
+func (c *conversion) begin(ctx context.Context) error {
 	if _, err := c.own(ctx, "convert", checkScript); err != nil {
 		return err
 	}
 	if start, _ := c.Bounds(); start < minConverted {
 		return fmt.Errorf("convert %s: %w", c.keys.stream, errAmbiguous)
 	}
-	if err := c.resume(ctx); err != nil {
-		return err
-	}
-	if err := c.extend(ctx); err != nil {
-		return err
-	}
-	c.claim()
-	defer c.release()
-	if err := c.extend(ctx); err != nil {
-		return err
-	}
-	return c.change(ctx)
+	return c.resume(ctx)
 }
 
 // resume finds how far an earlier conversion has come.
@@ -76,12 +121,15 @@ func (c *conversion) resume(ctx context.Context) error {
 	return err
 }
 
-// extend adds to the new index what the log has and the index does not. What is being appended
-// is left out: whoever appends has yet to hear of it.
-func (c *conversion) extend(ctx context.Context) error {
-	for {
+// forever is longer than any conversion takes.
+const forever = time.Duration(math.MaxInt64)
+
+// extend adds to the new index what the log has and the index does not, for about that long, and says whether
+// that is all. What is being appended is left out: whoever appends has yet to hear of it.
+func (c *conversion) extend(ctx context.Context, span time.Duration) (all bool, err error) {
+	for began := c.store.now(); ; {
 		c.mu.Lock()
-		next, epochs := c.tail.next, c.tail.epochs
+		next := c.tail.next
 		c.mu.Unlock()
 		after := "-"
 		if n := len(c.last.runs); n > 0 {
@@ -91,15 +139,18 @@ func (c *conversion) extend(ctx context.Context) error {
 		cmd := c.store.client.B().Xrange().Key(c.keys.stream).Start(after).End(c.lastBefore(next).String()).Count(count).Build()
 		found, err := c.store.do(ctx, cmd).ToArray()
 		if err != nil {
-			return attempt("convert "+c.keys.stream, err)
+			return false, attempt("convert "+c.keys.stream, err)
 		}
 		if len(found) > 0 {
-			if err := c.add(ctx, found, epochs); err != nil {
-				return err
+			if err := c.add(ctx, found); err != nil {
+				return false, err
 			}
 		}
 		if int64(len(found)) < count {
-			return nil
+			return true, nil
+		}
+		if c.store.now().Sub(began) >= span {
+			return false, nil
 		}
 	}
 }
@@ -111,22 +162,29 @@ const convertScript = ownFunction + `
 return {'ok', redis.call('XADD', KEYS[3], ARGV[2], 'b', ARGV[3])}
 `
 
-// add adds an entry to the new index, for entries of the data. Each leader epoch has a batch.
-func (c *conversion) add(ctx context.Context, found []rueidis.RedisMessage, epochs []store.EpochStart) error {
-	e := indexEntry{maxTimestamp: c.last.maxTimestamp, added: c.last.added + int64(len(found))}
-	if c.last.next == 0 {
-		e.maxTimestamp = -1
-	}
+// indexed makes an entry of the new index, for entries of the data.
+func indexed(found []rueidis.RedisMessage) (e indexEntry, err error) {
 	for i := range found {
 		id, fields, err := entryParts(&found[i])
 		if err != nil {
-			return err
+			return e, err
 		}
-		e.addRecord(id, fields, epochAt(epochs, c.atOrAfter(id)))
+		e.addRecord(id, fields)
 	}
+	return e, nil
+}
+
+// add adds an entry to the new index, for entries of the data.
+func (c *conversion) add(ctx context.Context, found []rueidis.RedisMessage) error {
+	e, err := indexed(found)
+	if err != nil {
+		return err
+	}
+	e.added = c.last.added + int64(len(found))
 	e.setNext(c.last.next + int64(len(found)))
-	for i := range e.batches {
-		e.maxTimestamp = max(e.maxTimestamp, e.batches[i].maxTimestamp)
+	e.maxTimestamp = e.batches[0].maxTimestamp
+	if c.last.next > 0 {
+		e.maxTimestamp = max(e.maxTimestamp, c.last.maxTimestamp)
 	}
 	if err := c.step(); err != nil {
 		return err
@@ -140,8 +198,9 @@ func (c *conversion) add(ctx context.Context, found []rueidis.RedisMessage, epoc
 	return nil
 }
 
-// addRecord adds a record to an entry of the index that is being made.
-func (e *indexEntry) addRecord(id entryID, fields []rueidis.RedisMessage, epoch int32) {
+// addRecord adds a record to an entry of the index that is being made, all of which are one batch. It is of no
+// leader epoch: consumers compare epochs with those of positions from before, which no offset of now follows.
+func (e *indexEntry) addRecord(id entryID, fields []rueidis.RedisMessage) {
 	if n := len(e.runs); n > 0 && e.runs[n-1].last().after() == id && e.runs[n-1].first.ms == id.ms {
 		e.runs[n-1].count++
 	} else {
@@ -153,18 +212,18 @@ func (e *indexEntry) addRecord(id entryID, fields []rueidis.RedisMessage, epoch 
 	}
 	size, _ := words.size()
 	ts := decodeRecord(id, words).Timestamp
-	if n := len(e.batches); n == 0 || e.batches[n-1].leaderEpoch != epoch {
-		e.batches = append(e.batches, indexBatch{leaderEpoch: epoch, baseTimestamp: ts, maxTimestamp: ts})
+	if len(e.batches) == 0 {
+		e.batches = []indexBatch{{leaderEpoch: noEpoch, baseTimestamp: ts, maxTimestamp: ts}}
 	}
-	b := &e.batches[len(e.batches)-1]
+	b := &e.batches[0]
 	b.count, b.bytes, b.maxTimestamp = b.count+1, b.bytes+size, max(b.maxTimestamp, ts)
 }
 
 // changeScript puts the new index in its place. From then on the log is one of layout indexed, and
 // whoever had it open has not any more. What is below its start goes from the index.
 //
-// Keys: stream, meta, new index, index, producers. Arguments: owner, start, end, state, epochs, where
-// the log began before, and the fields and values of producers.
+// Keys: stream, meta, new index, index, producers. Arguments: owner, start, end, state, the last leader epoch of
+// before, where the log began before, and the fields and values of producers.
 const changeScript = ownFunction + `
 if redis.call('EXISTS', KEYS[3]) == 1 then
   redis.call('RENAME', KEYS[3], KEYS[4])
@@ -174,8 +233,8 @@ else
   redis.call('XGROUP', 'DESTROY', KEYS[4], 'm')
 end
 local i = string.format('%.0f', redis.call('HGET', KEYS[2], 'i') + 1)
-redis.call('HSET', KEYS[2], 'layout', 'indexed', 'start', ARGV[2], 'end', ARGV[3], 's', ARGV[4], 'epochs', ARGV[5],
-  'converted', ARGV[6], 'i', i, 'n', string.match(n, '^-?%d+') .. '.' .. i .. '.0')
+redis.call('HSET', KEYS[2], 'layout', 'indexed', 'start', ARGV[2], 'end', ARGV[3], 's', ARGV[4], 'epochs', '[]',
+  'converted', ARGV[6], 'until', ARGV[5], 'i', i, 'n', string.match(n, '^-?%d+') .. '.' .. i .. '.0')
 redis.call('HDEL', KEYS[2], 'size', 'count', 'ahead', 'maxts', 'cleaned', 'clean', 'passes')
 for k = 7, #ARGV, 1000 do redis.call('HSET', KEYS[5], unpack(ARGV, k, math.min(k + 999, #ARGV))) end
 return {'ok', i}
@@ -207,7 +266,7 @@ func (c *conversion) change(ctx context.Context) error {
 	}
 	args := []string{
 		decimal(newStart), decimal(c.last.next), fmt.Sprintf("%s %d %d %d", top, c.last.added, summary.maxTimestamp, summary.bytesFrom(newStart)),
-		formatEpochs(store.TrimEpochs(summary.epochs, newStart)), decimal(start), snapshotNext, decimal(c.last.next),
+		decimal(int64(c.epoch)), decimal(start), snapshotNext, decimal(c.last.next),
 	}
 	for _, p := range producers {
 		for i := range p.Batches {
@@ -233,7 +292,6 @@ type placed map[entryID]int64
 
 // summary is what a new index says of all records.
 type summary struct {
-	epochs       []store.EpochStart
 	maxTimestamp int64
 	batches      []sized
 }
@@ -276,7 +334,6 @@ func (c *conversion) place(ctx context.Context, places placed) (*summary, error)
 				ids = ids[1:]
 			}
 			for _, b := range e.batches {
-				s.epochs = store.AddEpoch(s.epochs, b.leaderEpoch, b.base)
 				s.batches = append(s.batches, sized{b.next(), b.bytes})
 			}
 			s.maxTimestamp, at = e.maxTimestamp, e.next
@@ -288,31 +345,76 @@ func (c *conversion) place(ctx context.Context, places placed) (*summary, error)
 	return s, nil
 }
 
-// Converted implements store.Converter.
-func (s *Store) Converted(ctx context.Context, tp store.TopicPartition, offsets []int64) ([]int64, error) {
-	k := logKeys(s.prefix, tp)
-	fields, err := s.do(ctx, s.client.B().Hmget().Key(k.meta).Field("converted", "bits").Build()).AsStrSlice()
-	if err != nil {
-		return nil, attempt("look at "+k.meta, err)
+// Layout implements store.Laid.
+func (l *log) Layout() store.Layout { return l.layout.name() }
+
+// Until implements store.Converted.
+func (l indexLog) Until() (epoch int32, converted bool) { return l.until, l.until != noEpoch }
+
+// noEpoch is that of records of which no one knows the leader epoch any more.
+const noEpoch = -1
+
+// Places implements store.Converter.
+func (s *Store) Places(ctx context.Context, places []store.Place) ([]int64, error) {
+	out := make([]int64, len(places))
+	var asked []int
+	var cmds rueidis.Commands
+	for i, p := range places {
+		if out[i] = p.Offset; p.Offset >= minConverted {
+			asked = append(asked, i)
+			cmds = append(cmds, s.client.B().Hmget().Key(logKeys(s.prefix, p.TopicPartition).meta).Field("converted", "bits").Build())
+		}
 	}
-	out := slices.Clone(offsets)
-	if len(fields) != 2 || fields[0] == "" {
+	if len(cmds) == 0 {
 		return out, nil
 	}
-	meta := map[string]string{"converted": fields[0], "bits": fields[1]}
-	from, err := number(meta, "converted")
-	bits, err2 := number(meta, "bits")
-	if err := errors.Join(err, err2); err != nil || bits < 1 || bits > maxBits {
-		return nil, fmt.Errorf("%w: %s: %q bits: %w", store.ErrCorrupt, k.meta, fields[1], err)
-	}
-	for i, offset := range offsets {
-		if offset < from {
+	for k, r := range s.doMulti(ctx, cmds...) {
+		p := places[asked[k]]
+		from, ids, err := conversionOf(r)
+		if err != nil {
+			return nil, attempt("look at "+logKeys(s.prefix, p.TopicPartition).meta, err)
+		}
+		if from == 0 || p.Offset < from {
 			continue
 		}
-		id := numbering{uint(bits)}.id(offset - 1)
-		if out[i], _, err = OffsetAfter(ctx, s.client, s.prefix, tp, id.String()); err != nil {
+		if out[asked[k]], _, err = OffsetAfter(ctx, s.client, s.prefix, p.TopicPartition, ids.id(p.Offset-1).String()); err != nil {
 			return nil, err
 		}
+	}
+	return out, nil
+}
+
+// conversionOf reads where a log began before it was converted, 0 if it was not, and how its ids were numbered.
+func conversionOf(r rueidis.RedisResult) (from int64, ids numbering, err error) {
+	fields, err := r.AsStrSlice()
+	if err != nil || len(fields) != 2 || fields[0] == "" {
+		return 0, ids, err
+	}
+	meta := map[string]string{"converted": fields[0], "bits": fields[1]}
+	from, err = number(meta, "converted")
+	bits, err2 := number(meta, "bits")
+	if err := errors.Join(err, err2); err != nil || bits < 1 || bits > maxBits {
+		return 0, ids, fmt.Errorf("%w: %q bits: %w", store.ErrCorrupt, fields[1], err)
+	}
+	return from, numbering{uint(bits)}, nil
+}
+
+// Layouts implements store.Converter.
+func (s *Store) Layouts(ctx context.Context, tps []store.TopicPartition) ([]store.Layout, error) {
+	cmds := make(rueidis.Commands, 0, len(tps))
+	for _, tp := range tps {
+		cmds = append(cmds, s.client.B().Hget().Key(logKeys(s.prefix, tp).meta).Field("layout").Build())
+	}
+	out := make([]store.Layout, len(tps))
+	if len(cmds) == 0 {
+		return out, nil
+	}
+	for i, r := range s.doMulti(ctx, cmds...) {
+		name, err := r.ToString()
+		if err != nil && !rueidis.IsRedisNil(err) {
+			return nil, attempt("look at "+logKeys(s.prefix, tps[i]).meta, err)
+		}
+		out[i] = store.Layout(name)
 	}
 	return out, nil
 }

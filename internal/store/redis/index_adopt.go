@@ -32,9 +32,11 @@ func (l indexLog) Refresh(ctx context.Context) (int64, error) {
 	l.mu.Lock()
 	top := l.tail.top
 	l.mu.Unlock()
-	found, err := l.above(ctx, top, 1)
+	b := l.store.client.B()
+	results := l.store.doMulti(ctx, l.aboveCommand(top, 1), b.Exists().Key(l.keys.meta).Build())
+	found, err := results[0].ToArray()
 	if err != nil {
-		return 0, err
+		return 0, attempt("look at "+l.keys.stream, err)
 	}
 	if len(found) > 0 {
 		l.claim()
@@ -42,8 +44,8 @@ func (l indexLog) Refresh(ctx context.Context) (int64, error) {
 		err := l.adoptAll(ctx, entryID{})
 		return l.noteEnd(), err
 	}
-	if gone, err := l.isGone(ctx); err != nil || gone {
-		return 0, errors.Join(err, store.ErrClosed)
+	if there, err := results[1].AsInt64(); err != nil || there == 0 { // Else it was deleted.
+		return 0, errors.Join(attempt("look at "+l.keys.stream, err), store.ErrClosed)
 	}
 	if l.sending.TryLock() {
 		defer l.release()
@@ -81,20 +83,18 @@ func timestampOf(id entryID, fields []rueidis.RedisMessage, adopted bool) int64 
 	return decodeRecord(id, words).Timestamp
 }
 
-// isGone says whether the log was deleted.
-func (l indexLog) isGone(ctx context.Context) (bool, error) {
-	n, err := l.store.do(ctx, l.store.client.B().Exists().Key(l.keys.meta).Build()).AsInt64()
-	return n == 0, attempt("look at "+l.keys.stream, err)
-}
-
 // above returns entries of the data above an id.
 func (l indexLog) above(ctx context.Context, id entryID, count int64) ([]rueidis.RedisMessage, error) {
-	if id == (entryID{math.MaxUint64, math.MaxUint64}) {
-		return nil, nil
-	}
-	cmd := l.store.client.B().Xrange().Key(l.keys.stream).Start("(" + id.String()).End("+").Count(count).Build()
-	found, err := l.store.do(ctx, cmd).ToArray()
+	found, err := l.store.do(ctx, l.aboveCommand(id, count)).ToArray()
 	return found, attempt("look at "+l.keys.stream, err)
+}
+
+func (l indexLog) aboveCommand(id entryID, count int64) rueidis.Completed {
+	first, last := "("+id.String(), "+"
+	if id == (entryID{math.MaxUint64, math.MaxUint64}) { // There is none above it, which Redis refuses to look for.
+		first, last = "+", "-"
+	}
+	return l.store.client.B().Xrange().Key(l.keys.stream).Start(first).End(last).Count(count).Build()
 }
 
 // adoptAll adopts the entries of others, at least to an id. Nothing may be under way.

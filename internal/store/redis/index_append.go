@@ -8,6 +8,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"muster/internal/store"
+	"muster/internal/store/redis/conn"
 )
 
 // composed chooses ids, and makes the entry of the index. What becomes of producers is noted
@@ -67,8 +68,7 @@ func (l indexLog) commands(tx *transaction) []rueidis.Completed {
 		last, first, decimal(tx.to.maxTimestamp), decimal(tx.to.size - tx.from.size), rueidis.BinaryString(e.body()), "n", l.token(tx.to.counter),
 	}
 	args = append(args, rareArgs(tx)...)
-	cmds := make([]rueidis.Completed, 0, count+4)
-	cmds = append(cmds, b.Multi().Build().ToPipe(), l.store.eval(appendIndexScript, []string{k.stream, k.meta, k.index, k.held}, args))
+	cmds := l.guarded(int(count), appendIndexScript, []string{k.stream, k.meta, k.index, k.held}, args)
 	if count > 0 {
 		id := e.runs[0].first
 		ids := make([]byte, 0, count*idLength)
@@ -113,10 +113,10 @@ func (l indexLog) declined(what string, tx *transaction, token, lastID, why stri
 	}
 	last, err := parseID(lastID)
 	if err != nil {
-		return fmt.Errorf("%w: %s: the stream is gone", store.ErrStorage, what)
+		return fmt.Errorf("%w: %s: the stream is gone: %s%s", store.ErrStorage, what, why, conn.WayOut(why))
 	}
 	if len(tx.index.runs) == 0 || last.less(tx.index.runs[0].first) && why != adoptFirst && !strings.Contains(why, "smaller than") {
-		return fmt.Errorf("%w: %s: %s", store.ErrStorage, what, why)
+		return fmt.Errorf("%w: %s: %s%s", store.ErrStorage, what, why, conn.WayOut(why))
 	}
 	l.pace.conflict()
 	if err := l.adoptAll(context.Background(), last); err != nil {

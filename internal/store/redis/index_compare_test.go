@@ -65,7 +65,7 @@ func (w *indexModel) reconcile(sent []*sentBatch) {
 	if _, also := w.leader.Bounds(); also != end {
 		w.Errorf("it ends at %d, and at %d", end, also)
 	}
-	got := w.readFrom(w.end(), end, 1<<20)
+	got := w.readFrom(w.end(), end, 64<<10)
 	for w.end() < end && !w.Failed() {
 		o := w.end()
 		one, ok := got[o]
@@ -160,7 +160,7 @@ func (w *indexModel) compare() {
 		}
 		w.Fatalf("%d entries are in the data, not %d, from %d to %d", len(ids), len(there), w.start, w.end())
 	}
-	w.compareRead(w.start, w.end(), 1<<20)
+	w.compareRead(w.start, w.end(), 64<<10)
 	from := w.start + w.rng.Int64N(w.end()-w.start+1)
 	w.compareRead(from, from+w.rng.Int64N(w.end()-from+1), []int{1, 100, 300, 2000, 20000}[w.rng.IntN(5)])
 	w.compareProducers()

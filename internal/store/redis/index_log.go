@@ -25,6 +25,7 @@ type indexLog struct {
 // index is what a handle knows of the index.
 type index struct {
 	cache indexCache
+	until int32 // the last leader epoch before it was converted, or noEpoch
 
 	// saving is held by the one that writes a snapshot. The rest is guarded by the log's lock.
 	saving  sync.Mutex
@@ -41,7 +42,13 @@ func newIndexLog(l *log, meta map[string]string) (layout, error) {
 		return nil, err
 	}
 	l.tail.top = top
-	return indexLog{l, &index{changed: map[int64]struct{}{}}}, nil
+	until := int64(noEpoch)
+	if meta["until"] != "" {
+		if until, err = number(meta, "until"); err != nil {
+			return nil, err
+		}
+	}
+	return indexLog{l, &index{until: int32(until), changed: map[int64]struct{}{}}}, nil
 }
 
 func (indexLog) name() store.Layout { return store.LayoutIndexed }
@@ -310,7 +317,7 @@ func (l indexLog) nextID(top entryID, count int64) (entryID, error) {
 		return entryID{top.ms, top.seq + gap}, nil
 	}
 	if top.ms == math.MaxUint64 {
-		return entryID{}, fmt.Errorf("%w: %s has an entry %s, and no id is left above it", store.ErrStorage, l.keys.stream, top)
+		return entryID{}, fmt.Errorf("%w: %s has an entry %s, and no id is left above it: only a new topic helps", store.ErrStorage, l.keys.stream, top)
 	}
 	return entryID{ms: top.ms + 1}, nil
 }

@@ -442,6 +442,7 @@ func (p *indexPass) remove(ctx context.Context, entries []indexEntry, left map[*
 		return nil
 	}
 	p.l.cache.clear()
+	p.l.store.windows.forget(p.l.index)
 	_, err := p.l.change(ctx, "compact", deleteEntriesScript, []string{p.l.keys.index}, empty...)
 	return err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"muster/internal/record"
+	"muster/internal/redistest"
 	"muster/internal/store"
 )
 
@@ -26,32 +27,52 @@ var (
 // modelSteps is how many steps a seed has.
 const modelSteps = 40
 
-// TestIndexedLogIsAsItsModel does at random what may happen to a log, and compares it with a model of it after each
-// step. With -args -seed S -n 1 a seed does the same again, but for what is under way at the same time.
+// TestIndexedLogIsAsItsModel does at random what may happen to a log, and compares it with a model of it after
+// each second step. A seed does the same again, but for what is under way at the same time. (make model SEED=1 N=1000)
 func TestIndexedLogIsAsItsModel(t *testing.T) {
-	for seed := *modelSeed; seed < *modelSeed+*modelCount; seed++ {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
-			b := newBed(t, inIndex)
-			w := &indexModel{bed: b, rng: rand.New(rand.NewPCG(seed, 7)), faults: rand.New(rand.NewPCG(seed, 8)), world: world{producers: store.ProducerMap{}}}
-			for range 2 {
-				s := New(&meddling{connect(t, single(t)), w}, Options{Prefix: b.prefix, Timeout: patience})
-				t.Cleanup(func() { _ = s.Close() })
-				w.stores = append(w.stores, s)
-			}
-			defer func() {
-				if t.Failed() {
-					t.Logf("step %d of seed %d did %q", w.step, seed, w.did)
-				}
-			}()
-			w.takeOver(false)
-			for w.step = range modelSteps {
-				if w.oneStep(); t.Failed() {
-					return
-				}
+	t.Parallel()
+	server := redistest.Single(t, "appendonly no")
+	end := *modelSeed + *modelCount
+	for first := *modelSeed; first < end && !t.Failed(); first += modelAtOnce {
+		t.Run(fmt.Sprint("from ", first), func(t *testing.T) {
+			for seed := first; seed < min(first+modelAtOnce, end); seed++ {
+				t.Run(fmt.Sprint(seed), func(t *testing.T) {
+					t.Parallel()
+					newIndexModel(t, server.URL(), seed).run()
+				})
 			}
 		})
 	}
+}
+
+// modelAtOnce is how many seeds are begun before it is looked whether one has failed.
+const modelAtOnce = 100
+
+func newIndexModel(t *testing.T, url string, seed uint64) *indexModel {
+	b := newBedAt(t, url, inIndex)
+	w := &indexModel{bed: b, seed: seed, rng: rand.New(rand.NewPCG(seed, 7)), faults: rand.New(rand.NewPCG(seed, 8)), world: world{producers: store.ProducerMap{}}}
+	for range 2 {
+		s := New(&meddling{connect(t, url), w}, Options{Prefix: b.prefix, Timeout: patience})
+		t.Cleanup(func() { _ = s.Close() })
+		w.stores = append(w.stores, s)
+	}
+	return w
+}
+
+// run does the steps of a seed, and leaves nothing in Redis.
+func (w *indexModel) run() {
+	defer func() {
+		if w.Failed() {
+			w.Logf("step %d of seed %d did %q\nto do it again: make model SEED=%d N=1", w.step, w.seed, w.did, w.seed)
+		}
+	}()
+	w.takeOver(false)
+	for w.step = range modelSteps {
+		if w.oneStep(); w.Failed() {
+			return
+		}
+	}
+	must(w.T, w.store.Delete(w.ctx, w.at))
 }
 
 // spot is what the model knows of an offset.
@@ -118,6 +139,7 @@ type sentBatch struct {
 type indexModel struct {
 	*bed
 	world
+	seed   uint64
 	rng    *rand.Rand
 	stores []*Store
 	leader store.Pipelined
@@ -130,6 +152,7 @@ type indexModel struct {
 	mu      sync.Mutex
 	faults  *rand.Rand // of meddling
 	meddle  int        // how often it may still do something in this step
+	lost    bool       // a command or a reply, in this step
 	pending []spot     // that Redis clients have added, and no one has adopted
 }
 
@@ -140,29 +163,36 @@ func (w *indexModel) note(format string, args ...any) {
 // chance is true once in n times.
 func (w *indexModel) chance(n int) bool { return w.rng.IntN(n) == 0 }
 
-// foreign adds an entry as a Redis client does. The lock is held.
-func (w *indexModel) foreign(r *rand.Rand, id string) bool {
-	w.n++
-	s := spot{value: fmt.Sprint("f", w.n), present: true}
-	words := []string{"XADD", w.keys().stream, id, "value", s.value}
-	if r.IntN(5) > 0 {
-		s.key = fmt.Sprint("k", r.IntN(6))
-		words = append(words, "key", s.key)
+// foreign adds entries as a Redis client does, one after the other in one round trip. The lock is held.
+func (w *indexModel) foreign(r *rand.Rand, ids ...string) {
+	spots := make([]spot, len(ids))
+	cmds := make([]rueidis.Completed, len(ids))
+	for i, id := range ids {
+		w.n++
+		s := &spots[i]
+		s.value, s.present, s.timestamp = fmt.Sprint("f", w.n), true, record.NoTimestamp
+		words := []string{"value", s.value}
+		if r.IntN(5) > 0 {
+			s.key = fmt.Sprint("k", r.IntN(6))
+			words = append(words, "key", s.key)
+		}
+		if r.IntN(2) == 0 {
+			s.timestamp = int64(r.IntN(1000))
+			words = append(words, "timestamp", fmt.Sprint(s.timestamp))
+		}
+		cmds[i] = w.client.B().Arbitrary("XADD").Keys(w.keys().stream).Args(id).Args(words...).Build()
 	}
-	stamped := r.IntN(2) == 0
-	if stamped {
-		s.timestamp = int64(r.IntN(1000))
-		words = append(words, "timestamp", fmt.Sprint(s.timestamp))
+	for i, reply := range w.client.DoMulti(context.Background(), cmds...) {
+		s := &spots[i]
+		var err error
+		if s.id, err = reply.ToString(); err != nil {
+			continue // Its id was too low.
+		}
+		if at, _ := parseID(s.id); s.timestamp == record.NoTimestamp {
+			s.timestamp = int64(at.ms)
+		}
+		w.pending = append(w.pending, *s)
 	}
-	var err error
-	if s.id, err = w.try(words...); err != nil {
-		return false // Its id was too low.
-	}
-	if at, _ := parseID(s.id); !stamped {
-		s.timestamp = int64(at.ms)
-	}
-	w.pending = append(w.pending, s)
-	return true
 }
 
 // foreignSome adds some entries, and deletes some that no one has adopted yet.
@@ -177,25 +207,36 @@ func (w *indexModel) foreignSome() {
 		n = 600
 	}
 	w.note("%d foreign", n)
-	ids := func() string { return "*" }
+	next := func(entryID) entryID { return entryID{} }
 	switch w.rng.IntN(4) {
 	case 0: // right above the last
-		ids = func() string {
-			last, _ := parseID(w.lastID())
-			return entryID{last.ms, last.seq + 1 + uint64(w.rng.IntN(80))}.String()
-		}
+		next = func(last entryID) entryID { return entryID{last.ms, last.seq + 1 + uint64(w.rng.IntN(80))} }
 	case 1: // a little ahead of the clock
-		ids = func() string {
-			last, _ := parseID(w.lastID())
-			return entryID{last.ms + uint64(w.rng.IntN(3)), last.seq + 1}.String()
+		next = func(last entryID) entryID { return entryID{last.ms + uint64(w.rng.IntN(3)), last.seq + 1} }
+	}
+	ids := make([]string, n)
+	last, _ := parseID(w.lastID())
+	for i := range ids {
+		ids[i] = "*"
+		if id := next(last); id != (entryID{}) {
+			ids[i], last = id.String(), id
 		}
 	}
-	for range n {
-		w.foreign(w.rng, ids())
-		if w.chance(10) && len(w.pending) > 0 {
-			i := w.rng.IntN(len(w.pending))
-			w.do("XDEL", w.keys().stream, w.pending[i].id)
-			w.pending = slices.Delete(w.pending, i, i+1)
+	for part := range slices.Chunk(ids, 1+w.rng.IntN(n)) {
+		w.foreign(w.rng, part...)
+		if len(w.pending) == 0 {
+			continue
+		}
+		words := []string{"XDEL", w.keys().stream}
+		w.pending = slices.DeleteFunc(w.pending, func(s spot) bool {
+			gone := w.chance(10)
+			if gone {
+				words = append(words, s.id)
+			}
+			return gone
+		})
+		if len(words) > 2 {
+			w.do(words...)
 		}
 	}
 }
@@ -249,7 +290,7 @@ func (w *indexModel) send(l store.Pipelined, all *sync.WaitGroup) *sentBatch {
 // oneStep has Redis clients and leaders do something, and looks at the log.
 func (w *indexModel) oneStep() {
 	w.did = nil
-	w.meddle = 2 * w.rng.IntN(3)
+	w.meddle, w.lost = 2*w.rng.IntN(3), false
 	var back func()
 	before := w.clone()
 	if w.chance(8) {
@@ -282,6 +323,9 @@ func (w *indexModel) oneStep() {
 		w.takeOver(false)
 	case w.chance(6):
 		w.takeOver(w.chance(2))
+	default:
+		all.Wait()
+		w.wantTaken(sent)
 	}
 	all.Wait()
 	for _, s := range refused {
@@ -294,8 +338,20 @@ func (w *indexModel) oneStep() {
 	if !w.Failed() {
 		w.maintainSome()
 	}
-	if !w.Failed() {
+	if !w.Failed() && (w.step%2 == 1 || w.step == modelSteps-1) {
 		w.compare()
+	}
+}
+
+// wantTaken wants all appends of a leader to have been taken, whatever Redis clients did meanwhile, unless a command or
+// a reply was lost.
+func (w *indexModel) wantTaken(sent []*sentBatch) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range sent {
+		if s.err != nil && !w.lost {
+			w.Errorf("an append of %d records, marker %v, was refused: %v", len(s.recs), s.marker, s.err)
+		}
 	}
 }
 
@@ -483,6 +539,7 @@ func (w *indexModel) fault(n int) string {
 		return ""
 	}
 	w.meddle--
+	w.lost = true
 	return []string{"lost", "unheard"}[w.faults.IntN(2)]
 }
 
@@ -509,13 +566,13 @@ func (w *indexModel) beforeAppend(cmds []rueidis.Completed) string {
 		case 3: // an id that is used, and of which nothing is left; at once, since another append may be under way
 			_, _ = w.try("EVAL", "return redis.call('XDEL', KEYS[1], redis.call('XADD', KEYS[1], ARGV[1], 'value', 'deleted'))", "1", w.keys().stream, entryID{last.ms + 2, 5}.String())
 		case 4: // more than an append adopts by the way, all below it
-			for i := range 70 {
-				w.foreign(w.faults, entryID{first.ms - 1, 1<<40 + uint64(i)}.String())
+			ids := make([]string, 70)
+			for i := range ids {
+				ids[i] = entryID{first.ms - 1, 1<<40 + uint64(i)}.String()
 			}
+			w.foreign(w.faults, ids...)
 		case 5:
-			for range 70 {
-				w.foreign(w.faults, "*")
-			}
+			w.foreign(w.faults, slices.Repeat([]string{"*"}, 70)...)
 		}
 	}
 	w.mu.Unlock()

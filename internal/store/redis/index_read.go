@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"slices"
 	"sort"
 	"sync"
 
@@ -112,10 +113,11 @@ func (l indexLog) Read(ctx context.Context, req store.ReadRequest) (store.Record
 	return store.HeldRecords(out, free), nil
 }
 
-// readData reads window after window until there is enough, or the log ends.
+// readData reads window after window until there is enough, or the log ends. The last bit of
+// what would fit is not worth a trip.
 func (l indexLog) readData(ctx context.Context, req store.ReadRequest, into *indexSink) error {
-	for windows := 0; into.at < req.NextOffset && !into.full && (into.size == 0 || into.room() > 0) && windows < maxWindows; windows++ {
-		entries, err := l.readIndex(ctx, into.at, window)
+	for windows := 0; into.at < req.NextOffset && !into.full && (into.size == 0 || into.room() > req.MaxBytes/8) && windows < maxWindows; windows++ {
+		entries, err := l.windowAt(ctx, into.at)
 		if err != nil {
 			return err
 		}
@@ -147,32 +149,33 @@ func (l indexLog) readWindow(ctx context.Context, req store.ReadRequest, entries
 	if some {
 		count = l.entries(into.room())
 	}
-	found, err := l.fetch(ctx, req.Offset, from, to, count)
+	found, beside, err := l.fetchBeside(ctx, req.Offset, from, to, count, l.ahead(entries, into.at, req.NextOffset, count)...)
 	if err != nil {
 		return err
+	}
+	for _, r := range beside {
+		if _, err := l.keep(into.at, entries, r); err != nil {
+			return err
+		}
 	}
 	covered := end
 	if some && int64(len(found)) == count {
 		covered = into.at // until it is known
 	}
-	full := map[*indexBatch]bool{}
-	for i, at := 0, (walker{entries: entries}); i < len(found); i++ {
-		id, _, err := entryParts(&found[i])
-		if err != nil {
-			return err
-		}
-		if p, ok := at.at(id); ok {
-			full[p.batch] = true
-			covered = max(covered, p.batch.base)
-		}
+	data, full, err := placesOf(found, entries)
+	if err != nil {
+		return err
+	}
+	if n := len(data); n > 0 {
+		covered = max(covered, data[n-1].batch.base)
 	}
 	into.control = emptyIn(entries, into.at, covered, full)
-	bytes, at := 0, walker{entries: entries}
-	for i := range found {
-		size, more, err := into.take(&found[i], &at)
-		if err != nil || !more {
+	bytes := 0
+	for i := range data {
+		size, more := into.take(&data[i])
+		if !more {
 			l.sizes.note(bytes, i)
-			return err
+			return nil
 		}
 		bytes += size
 	}
@@ -183,6 +186,34 @@ func (l indexLog) readWindow(ctx context.Context, req store.ReadRequest, entries
 		into.advance(end)
 	}
 	return nil
+}
+
+// placedEntry is an entry of the data, and where it is.
+type placedEntry struct {
+	place
+	id     entryID
+	fields []rueidis.RedisMessage
+}
+
+// placesOf finds the places of entries of the data, and which batches have some. Those that others
+// have added since have none.
+func placesOf(found []rueidis.RedisMessage, entries []indexEntry) ([]placedEntry, map[*indexBatch]bool, error) {
+	out, full, w := make([]placedEntry, 0, len(found)), map[*indexBatch]bool{}, walker{entries: entries}
+	for i := range found {
+		id, fields, err := entryParts(&found[i])
+		if err != nil {
+			return nil, nil, err
+		}
+		at, ok := w.at(id)
+		if !ok {
+			continue
+		}
+		if n := len(out); n == 0 || out[n-1].batch != at.batch {
+			full[at.batch] = true
+		}
+		out = append(out, placedEntry{at, id, fields})
+	}
+	return out, full, nil
 }
 
 // emptyIn returns the batches, from an offset on and below another, that readers are to see
@@ -237,28 +268,23 @@ type indexSink struct {
 }
 
 // take takes an entry of the data, and the control batches before it.
-func (s *indexSink) take(m *rueidis.RedisMessage, w *walker) (size int, more bool, err error) {
-	id, fields, err := entryParts(m)
-	if err != nil {
-		return 0, false, err
-	}
-	at, ok := w.at(id)
-	if !ok || at.offset < s.at || at.offset >= s.req.NextOffset {
-		return 0, true, nil // Others have added it since.
+func (s *indexSink) take(at *placedEntry) (size int, more bool) {
+	if at.offset < s.at || at.offset >= s.req.NextOffset {
+		return 0, true
 	}
 	if !s.controls(at.offset) {
-		return 0, false, nil
+		return 0, false
 	}
 	s.words = s.words[:0]
-	for i := range fields {
-		text, _ := fields[i].ToString()
+	for i := range at.fields {
+		text, _ := at.fields[i].ToString()
 		s.words = append(s.words, text)
 	}
-	r := decodeRecord(id, s.words)
+	r := decodeRecord(at.id, s.words)
 	if at.batch.flags&flagAdopted != 0 {
-		r = decodeAdopted(id, s.words)
+		r = decodeAdopted(at.id, s.words)
 	}
-	opens := s.opens(at, r.Timestamp)
+	opens := s.opens(at.place, r.Timestamp)
 	first := s.first
 	if opens {
 		size, first = record.HeaderSize, r.Timestamp
@@ -267,16 +293,16 @@ func (s *indexSink) take(m *rueidis.RedisMessage, w *walker) (size int, more boo
 	}
 	size += record.Size(&r, first)
 	if !s.fits(size) {
-		return 0, false, nil
+		return 0, false
 	}
 	if opens {
 		s.out = s.finished()
-		s.writer, s.batch, s.base, s.first = record.NewWriter(s.buffer(), s.template(at)), at.batch, at.offset, first
+		s.writer, s.batch, s.base, s.first = record.NewWriter(s.buffer(), s.template(at.place)), at.batch, at.offset, first
 	}
 	s.writer.Add(&r)
 	s.size += size
 	s.at = at.offset + 1
-	return size, true, nil
+	return size, true
 }
 
 func (s *indexSink) template(at place) record.Template {
@@ -360,3 +386,126 @@ func (s *indexSink) buffer() []byte {
 }
 
 func (s *indexSink) room() int { return s.req.MaxBytes - s.size }
+
+// indexWindow is some entries of an index that follow each other.
+type indexWindow struct {
+	log     *index
+	from    int64 // they are all from this offset on
+	entries []indexEntry
+	bytes   int
+}
+
+// indexWindows is what was read lately of the indexes of all logs, for readers that are not near the
+// end: one reads the data of a window in several steps, and what follows it along with the last
+// but one of them.
+type indexWindows struct {
+	mu    sync.Mutex
+	list  []indexWindow // what was used last comes last
+	bytes int
+}
+
+// maxWindowsKept and maxWindowBytes bound how many windows are kept, and maxWindowWeight how much is read
+// ahead. A window that is not read ahead can be larger: records that Redis clients have added one by
+// one have an id each.
+const (
+	maxWindowsKept  = 256
+	maxWindowBytes  = 16 << 20
+	maxWindowWeight = 64 << 10
+)
+
+// from returns entries from the one on that holds an offset or follows it.
+func (w *indexWindows) from(l *index, offset int64) []indexEntry {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := len(w.list) - 1; i >= 0; i-- {
+		x := w.list[i]
+		if x.log != l || offset < x.from || offset >= x.entries[len(x.entries)-1].next {
+			continue
+		}
+		w.list = append(slices.Delete(w.list, i, i+1), x)
+		return x.entries[sort.Search(len(x.entries), func(i int) bool { return x.entries[i].next > offset }):]
+	}
+	return nil
+}
+
+func (w *indexWindows) add(x indexWindow) {
+	if len(x.entries) == 0 {
+		return
+	}
+	for i := range x.entries {
+		x.bytes += x.entries[i].weight()
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.list = append(w.list, x)
+	w.bytes += x.bytes
+	n := 0
+	for ; len(w.list)-n > maxWindowsKept || w.bytes > maxWindowBytes; n++ {
+		w.bytes -= w.list[n].bytes
+	}
+	w.list = slices.Delete(w.list, 0, n)
+}
+
+// forget drops what is known of a log.
+func (w *indexWindows) forget(l *index) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.list = slices.DeleteFunc(w.list, func(x indexWindow) bool {
+		if x.log != l {
+			return false
+		}
+		w.bytes -= x.bytes
+		return true
+	})
+}
+
+// known returns entries from the one on that holds an offset, if that need not be read.
+func (l indexLog) known(offset int64) []indexEntry {
+	if e := l.cache.from(offset, window); len(e) > 0 {
+		return e
+	}
+	return l.store.windows.from(l.index, offset)
+}
+
+// windowAt returns entries from the one on that holds an offset or follows it.
+func (l indexLog) windowAt(ctx context.Context, offset int64) ([]indexEntry, error) {
+	if e := l.known(offset); len(e) > 0 {
+		return e, nil
+	}
+	return l.keep(offset, nil, l.store.do(ctx, l.windowCommand(offset, window)))
+}
+
+func (l indexLog) windowCommand(offset, count int64) rueidis.Completed {
+	return l.store.client.B().Xrange().Key(l.keys.index).Start(decimal(offset + 1)).End("+").Count(count).Build()
+}
+
+// keep reads a window, and remembers it with the entries before it, which are all from an offset on.
+func (l indexLog) keep(from int64, before []indexEntry, r rueidis.RedisResult) ([]indexEntry, error) {
+	entries, err := decodeEntries(r, l.keys)
+	if err == nil {
+		l.store.windows.add(indexWindow{log: l.index, from: from, entries: slices.Concat(before, entries)})
+	}
+	return entries, err
+}
+
+// ahead makes the command that reads the window after some entries, if a read of so many
+// records brings a reader near their end; nil if not, or if it is known, or if the log ends there.
+func (l indexLog) ahead(entries []indexEntry, offset, end, count int64) []rueidis.Completed {
+	next := entries[len(entries)-1].next
+	if next >= end || len(l.known(next)) > 0 {
+		return nil
+	}
+	left, all, weight := int64(0), int64(1), int64(1)
+	for i := range entries {
+		e := &entries[i]
+		all, weight = all+e.records(), weight+int64(e.weight())
+		if e.next > offset {
+			left += e.records()
+		}
+	}
+	if left >= 2*count {
+		return nil
+	}
+	n, most := 4*count*int64(len(entries))/all+1, maxWindowWeight*int64(len(entries))/weight
+	return []rueidis.Completed{l.windowCommand(next, max(min(n, most), 1))}
+}

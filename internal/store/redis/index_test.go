@@ -17,9 +17,14 @@ import (
 
 var inIndex = store.LogConfig{Layout: store.LayoutIndexed}
 
-// refresh adopts what others have added, and returns the log end offset.
+// refresh adopts what others have added, and returns the log end offset. Appends that were
+// answered are in it, also while their sender is still about to find that it has no more to send.
 func (b *bed) refresh(l store.Log) int64 {
 	b.Helper()
+	if l, ok := l.(indexLog); ok {
+		l.claim()
+		l.release()
+	}
 	end, err := l.(store.Refresher).Refresh(b.ctx)
 	must(b.T, err)
 	return end

@@ -36,6 +36,7 @@ type log struct {
 	sending  sync.Mutex
 	claimed  atomic.Int32 // how many wait for it
 	clock    clock
+	taught   bool // the server has been sent the script of appends
 	pace     pace
 	attempts int64 // transactions so far
 	forgot   int64 // when idle producers were forgotten, in ms of the server's time

@@ -11,6 +11,7 @@ import (
 
 // TestLostTail starts a server again with what it had earlier.
 func TestLostTail(t *testing.T) {
+	t.Parallel()
 	for name, cfg := range layouts {
 		t.Run(name, func(t *testing.T) {
 			server := redistest.Single(t)

@@ -32,6 +32,7 @@ func (b *bed) fill(l store.Log) {
 // TestAFullRedisCanBeFreed fills Redis up to its maxmemory. What frees memory
 // must work then, else it stays full for good.
 func TestAFullRedisCanBeFreed(t *testing.T) {
+	t.Parallel()
 	end := func(l store.Log) int64 { _, end := l.Bounds(); return end }
 	ways := map[string]func(b *bed, l store.Log) error{
 		"retention by size": func(b *bed, l store.Log) error {

@@ -93,7 +93,7 @@ func sequenceBits(cfg store.LogConfig) (uint, error) {
 
 // parseFound reads openScript's reply.
 func parseFound(r []reply) (*found, error) {
-	if len(r) == 2 {
+	if len(r) == 2 || len(r) == 3 {
 		switch what := r[1].text(); r[0].text() {
 		case "fenced":
 			token, err := parseToken(what)
@@ -102,7 +102,7 @@ func parseFound(r []reply) (*found, error) {
 			}
 			return nil, &store.FencedError{Epoch: int32(token[0])}
 		case "type":
-			return nil, fmt.Errorf("%w: the key holds a %s and no stream", store.ErrCorrupt, what)
+			return nil, fmt.Errorf("%w: key %s holds a %s, which muster did not make: RENAME it, and muster makes another", store.ErrCorrupt, r[2].text(), what)
 		case "token":
 			return nil, fmt.Errorf("%w: token %q", store.ErrCorrupt, what)
 		}

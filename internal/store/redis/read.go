@@ -128,16 +128,28 @@ func (l *log) idsOf(offset, next int64) (from, to entryID) {
 // log since, it may even be another one of that name, and where it starts says
 // nothing.
 func (l *log) fetch(ctx context.Context, offset int64, from, to entryID, count int64) ([]rueidis.RedisMessage, error) {
+	entries, _, err := l.fetchBeside(ctx, offset, from, to, count)
+	return entries, err
+}
+
+// fetchBeside is fetch with more commands in the same trip.
+func (l *log) fetchBeside(ctx context.Context, offset int64, from, to entryID, count int64, more ...rueidis.Completed) ([]rueidis.RedisMessage, []rueidis.RedisResult, error) {
 	b := l.store.client.B()
-	results := l.store.doMulti(ctx,
+	results := l.store.doMulti(ctx, append([]rueidis.Completed{
 		b.Xrange().Key(l.keys.stream).Start(from.String()).End(to.String()).Count(count).Build(),
-		b.Hmget().Key(l.keys.meta).Field("start", "n").Build())
+		b.Hmget().Key(l.keys.meta).Field("start", "n").Build()}, more...)...)
+	entries, err := l.fetched(results[0], results[1], offset)
+	return entries, results[2:], err
+}
+
+// fetched reads the replies of fetch.
+func (l *log) fetched(data, hash rueidis.RedisResult, offset int64) ([]rueidis.RedisMessage, error) {
 	what := "read " + l.keys.stream
-	entries, err := results[0].ToArray()
+	entries, err := data.ToArray()
 	if err != nil {
 		return nil, attempt(what, err)
 	}
-	meta, err := replies(results[1])
+	meta, err := replies(hash)
 	if err != nil {
 		return nil, attempt(what, err)
 	}

@@ -96,6 +96,7 @@ func TestAStreamStartsAfterWhatIsTooMuch(t *testing.T) {
 // TestWhatGoesIsTrimmedPartByPart looks at a log that takes several scans, of
 // which each is to make it shorter: whoever is interrupted has got somewhere.
 func TestWhatGoesIsTrimmedPartByPart(t *testing.T) {
+	t.Parallel()
 	ways := map[string]func(b *bed, l store.Log, end int64) error{
 		"retention": func(b *bed, l store.Log, end int64) error {
 			return l.Retain(b.ctx, store.Retention{Now: time.Now(), MaxAge: -1, MaxBytes: 1, NextOffset: end})

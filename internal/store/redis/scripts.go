@@ -22,6 +22,7 @@ package redis
 //	        was last found missing, or nobody could tell (log; store.Run)
 //	ahead   how far, in ms, a record's timestamp was ahead of its id (stream)
 //	converted  where the log began when it was converted: offsets from there on are of before (indexed)
+//	until   the last leader epoch of before (indexed)
 //	s       the last id that the index covers, the data entries that it has covered so far,
 //	        the largest timestamp ever appended, the bytes of all records (indexed)
 
@@ -58,10 +59,14 @@ end
 // known or 0, and where it is known to have lost its end or 0.
 const openScript = evenWhenFull + infoFunction + `
 local kind = redis.call('TYPE', KEYS[1]).ok
-if kind ~= 'none' and kind ~= 'stream' then return {'type', kind} end
+if kind ~= 'none' and kind ~= 'stream' then return {'type', kind, KEYS[1]} end
+for i, want in ipairs({'hash', 'stream', 'hash', 'zset'}) do
+  local is = redis.call('TYPE', KEYS[i + 1]).ok
+  if is ~= 'none' and is ~= want then return {'type', is, KEYS[i + 1]} end
+end
 local m = redis.call('HMGET', KEYS[2], 'n', 'layout')
 local n = m[1]
-if m[2] == 'shared' then return {'type', 'log that brokers share'} end
+if m[2] == 'shared' then return {'type', 'log that brokers share', KEYS[1]} end
 if n then
   local epoch = tonumber(string.match(n, '^(-?%d+)%.'))
   if not epoch then return {'token', n} end
@@ -70,7 +75,6 @@ end
 local lost = 0
 if (m[2] or ARGV[2]) == 'indexed' then
   local ikind = redis.call('TYPE', KEYS[3]).ok
-  if ikind ~= 'none' and ikind ~= 'stream' then return {'type', ikind} end
   local function create(key, last)
     redis.call('XGROUP', 'CREATE', key, 'm', '0', 'MKSTREAM')
     redis.call('XGROUP', 'DESTROY', key, 'm')
@@ -143,12 +147,15 @@ local last = f['last-entry'] and f['last-entry'][1] or ''
 return {'ok', i, lost, f['length'], f['last-generated-id'], first, last, t[1], t[2], redis.call('HGETALL', KEYS[2])}
 `
 
-// appendScript is the first command of an append's transaction; the XADDs
-// follow it. If the token is the one that the append builds upon, and the
+// appendScript is the second command of an append's transaction; the XADDs
+// follow it. The first, a RENAME, has moved the stream away, so that the XADDs find nothing
+// to add to, and the last, a RENAMENX, brings it back. So nothing is added unless the script
+// runs and agrees: the transaction may name it by its hash, and the server may not have it.
+//
+// If the token is the one that the append builds upon, and the
 // stream has given no id above the one before the first to come, it writes
-// down that the append is done, which it is at the end of the transaction.
-// Otherwise it moves the stream away, so that the XADDs find nothing to add to,
-// and the last command of the transaction, a RENAMENX, brings it back.
+// down that the append is done, which it is at the end of the transaction, and moves the
+// stream back.
 //
 // How it finds out about the last id depends. A call from a script costs as much
 // as an XADD or two, so that there are as few as can be.
@@ -167,7 +174,7 @@ return {'ok', i, lost, f['length'], f['last-generated-id'], first, last, t[1], t
 // about aborted transactions, meta fields and values, id, fields and values of
 // the first entry, scores and members of aborted transactions, producer ids and
 // states.
-const appendScript = `
+var appendScript = newScript(`
 local n, why, last = redis.pcall('HGET', KEYS[2], 'n'), nil, nil
 local words = tonumber(ARGV[5])
 local meta = 6 + ARGV[4]
@@ -175,7 +182,7 @@ local first = meta + (words or 0)
 local aborted = first + ARGV[6]
 
 local function last_id()
-  local r = redis.pcall('XINFO', 'STREAM', KEYS[1])
+  local r = redis.pcall('XINFO', 'STREAM', KEYS[4])
   for k = 1, #r, 2 do
     if r[k] == 'last-generated-id' then return r[k + 1] end
   end
@@ -191,11 +198,11 @@ end
 
 if n == ARGV[1] then
   if not words then
-    why = redis.pcall('XSETID', KEYS[1], ARGV[2]).err
+    why = redis.pcall('XSETID', KEYS[4], ARGV[2]).err
   elseif words == 0 then
     if sortable(last_id()) > sortable(ARGV[2]) then why = 'the stream is ahead' end
   else
-    local r = redis.pcall('XADD', KEYS[1], 'NOMKSTREAM', unpack(ARGV, meta + 1, first))
+    local r = redis.pcall('XADD', KEYS[4], 'NOMKSTREAM', unpack(ARGV, meta + 1, first))
     if not r then why = 'the stream is gone' elseif type(r) == 'table' then why = r.err end
   end
   local at
@@ -212,10 +219,11 @@ if n == ARGV[1] then
   end
   if at then
     why, last = at .. ': ' .. why, ARGV[2]
-    if first > meta then redis.call('XDEL', KEYS[1], ARGV[meta + 1]) end
+    if first > meta then redis.call('XDEL', KEYS[4], ARGV[meta + 1]) end
   end
   if not why then
     redis.call('HSET', KEYS[2], unpack(ARGV, 7, meta))
+    redis.call('RENAME', KEYS[4], KEYS[1])
     if ARGV[3] == '' then return 1 end
     local t = redis.call('TIME')
     return {'ok', t[1], t[2]}
@@ -223,10 +231,9 @@ if n == ARGV[1] then
 end
 local t = redis.call('TIME')
 last = last or last_id()
-redis.pcall('RENAME', KEYS[1], KEYS[4])
 if type(n) == 'table' then n, why = ARGV[1], KEYS[2] .. ': ' .. n.err end
 return {'refused', t[1], t[2], n or '', last, why or ''}
-`
+`)
 
 // ownFunction is the part of scripts that only the owner of the log may run.
 // The first argument is the token without the counter.

@@ -27,7 +27,7 @@ end
 -- Adds an entry to the index; false if there is none.
 local function index(key, e, s, first, body)
   local r = redis.pcall('XADD', key, 'NOMKSTREAM', text(e) .. '-0', 'b', s.maxts .. ' ' .. text(s.added) .. ' ' .. first .. '\n' .. body)
-  if type(r) == 'table' then return r.err end
+  if type(r) == 'table' then return key .. ': ' .. r.err end
   if not r then return 'the index is gone' end
 end
 `
@@ -93,8 +93,8 @@ const (
 // the XADDs of the data follow it. If the token is the one that the append builds upon,
 // and no entry of others is above the last id that the index covers, it adds to the index what
 // the transaction is going to add, and writes that down. A few entries of others are adopted
-// first, which moves the offsets of the transaction. Otherwise it moves the stream
-// away, as appendScript does.
+// first, which moves the offsets of the transaction. As with appendScript, the stream has been
+// moved away if there is data, and it moves it back.
 //
 // If the log ends elsewhere than the transaction builds upon, ids may have been adopted that it
 // does not know of: an adoption whose reply was lost. Then its own must be above those.
@@ -111,7 +111,7 @@ const (
 // the time, the log end offset that it builds upon, how many offsets and data
 // entries it has, its last id or nothing, its first id or -, its largest timestamp, its bytes, the body of
 // its index entry, meta fields and values, of which the first is the token.
-const appendIndexScript = stateFunction + adoptFunction + `
+var appendIndexScript = newScript(stateFunction + adoptFunction + `
 local m, why, last = redis.pcall('HMGET', KEYS[2], 'n', 'end', 's'), nil, nil
 local n = m[1]
 if not m.err and n == ARGV[1] then
@@ -122,18 +122,18 @@ if not m.err and n == ARGV[1] then
   end
   if not s or not e or e < tonumber(ARGV[4]) then
     why, last = 'it ends at ' .. tostring(m[2]) .. ', and its state is ' .. tostring(m[3]), ARGV[2]
-  elseif ARGV[7] ~= '' and redis.pcall('XSETID', KEYS[1], s.top).err then
-    local found = redis.pcall('XRANGE', KEYS[1], '(' .. s.top, '+', 'COUNT', ` + maxAdopted + `)
+  elseif ARGV[7] ~= '' and redis.pcall('XSETID', KEYS[4], s.top).err then
+    local found = redis.pcall('XRANGE', KEYS[4], '(' .. s.top, '+', 'COUNT', ` + maxAdopted + `)
     if not found.err and #found > 0 then
       local first = found[1][1]
       local body = adopt(found, s, tonumber(string.match(n, '^-?%d+')))
       e, exact = e + #found, false
       why = index(KEYS[3], e, s, first, body)
       if why then last = ARGV[2] else store(unpack(ARGV, 14)) end
-      if not why and #found == ` + maxAdopted + ` and redis.pcall('XSETID', KEYS[1], s.top).err then why = '` + adoptFirst + `' end
+      if not why and #found == ` + maxAdopted + ` and redis.pcall('XSETID', KEYS[4], s.top).err then why = '` + adoptFirst + `' end
     end
     if not why then
-      local r = redis.pcall('XSETID', KEYS[1], ARGV[2])
+      local r = redis.pcall('XSETID', KEYS[4], ARGV[2])
       why = r.err
     end
   elseif ARGV[7] ~= '' and not exact and not upto(s.top, ARGV[2]) then
@@ -148,6 +148,7 @@ if not m.err and n == ARGV[1] then
     why = index(KEYS[3], e, s, ARGV[8], ARGV[11])
     if not why then
       store(unpack(ARGV, 12))
+      if ARGV[7] ~= '' then redis.call('RENAME', KEYS[4], KEYS[1]) end
       if exact and ARGV[3] == '' then return 1 end
       local t = redis.call('TIME')
       if exact then return {'ok', t[1], t[2]} end
@@ -159,15 +160,14 @@ end
 local t = redis.call('TIME')
 if not last then
   last = ''
-  local r = redis.pcall('XINFO', 'STREAM', KEYS[1])
+  local r = redis.pcall('XINFO', 'STREAM', KEYS[4])
   for k = 1, #r, 2 do
     if r[k] == 'last-generated-id' then last = r[k + 1] end
   end
 end
-redis.pcall('RENAME', KEYS[1], KEYS[4])
 if m.err then n, why = ARGV[1], KEYS[2] .. ': ' .. m.err end
 return {'refused', t[1], t[2], n or '', last, why or ''}
-`
+`)
 
 // knownFunction is ownFunction for scripts that go by what the handle knows of the log: where
 // Redis has forgotten something of it, which is what a failover does when the new primary is

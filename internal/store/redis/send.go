@@ -2,6 +2,8 @@ package redis
 
 import (
 	"context"
+	"crypto/sha1"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -99,20 +101,24 @@ func (l *log) outcome(tx *transaction) error {
 	if err != nil {
 		return attempt(what, err)
 	}
-	if len(r) != tx.adds+2 {
+	if len(r) != tx.adds+3 {
 		return fmt.Errorf("%w: %s: %d replies", store.ErrStorage, what, len(r))
 	}
 	for _, p := range tx.group {
 		p.answered = p.sends()
 	}
-	first := reply{r[0]}
-	if err := first.m.Error(); err != nil {
+	script := reply{r[1]}
+	if err := script.m.Error(); err != nil {
+		if e, ok := rueidis.IsRedisErr(err); ok && e.IsNoScript() {
+			l.taught = false
+			return errTryAgain
+		}
 		return attempt(what, err)
 	}
-	if s := first.list(); len(s) >= 3 {
+	if s := script.list(); len(s) >= 3 {
 		l.clock = clock{server: serverMillis(s[1], s[2]), local: l.store.now()}
 	}
-	return l.layout.accepted(tx, first, r[1:len(r)-1])
+	return l.layout.accepted(tx, script, r[2:len(r)-1])
 }
 
 // accepted reads whether the script has taken the transaction.
@@ -167,9 +173,7 @@ func (l *log) commands(tx *transaction) []rueidis.Completed {
 	aborted := abortedArgs(tx)
 	args := []string{l.token(tx.from.counter), tx.before.String(), l.wantTime(), strconv.Itoa(len(meta)), words, strconv.Itoa(len(aborted))}
 	args = slices.Concat(args, meta, inScript, aborted, producerArgs(tx))
-	cmds := make([]rueidis.Completed, 0, len(adds)+4)
-	// However large it is, it must not take another connection than the others.
-	cmds = append(cmds, b.Multi().Build().ToPipe(), l.store.eval(appendScript, []string{k.stream, k.meta, k.producers, k.held, k.aborted}, args))
+	cmds := l.guarded(len(adds), appendScript, []string{k.stream, k.meta, k.producers, k.held, k.aborted}, args)
 	if len(inScript) > 0 {
 		adds = adds[1:]
 	}
@@ -178,6 +182,28 @@ func (l *log) commands(tx *transaction) []rueidis.Completed {
 		cmds = append(cmds, b.Arbitrary("XADD").Keys(k.stream).Args("NOMKSTREAM", a.id).Args(a.words...).Build())
 	}
 	return append(cmds, b.Renamenx().Key(k.held).Newkey(k.stream).Build(), b.Exec().Build())
+}
+
+// guarded begins the transaction of an append: the stream is moved away, and a script
+// decides whether it comes back before the data is added.
+func (l *log) guarded(adds int, s script, keys, args []string) []rueidis.Completed {
+	b := l.store.client.B()
+	cmds := make([]rueidis.Completed, 0, adds+5)
+	// However large it is, it must not take another connection than the others.
+	cmds = append(cmds, b.Multi().Build().ToPipe(), b.Rename().Key(l.keys.stream).Newkey(l.keys.held).Build())
+	if !l.taught {
+		l.taught = true
+		return append(cmds, l.store.eval(s.text, keys, args))
+	}
+	return append(cmds, b.Evalsha().Sha1(s.hash).Numkeys(int64(len(keys))).Key(keys...).Arg(args...).Build())
+}
+
+// script is a script that servers are told once, and know by its hash from then on.
+type script struct{ text, hash string }
+
+func newScript(text string) script {
+	sum := sha1.Sum([]byte(text))
+	return script{text, hex.EncodeToString(sum[:])}
 }
 
 // add is one XADD.

@@ -53,7 +53,9 @@ type Store struct {
 	closed bool
 	logs   map[*log]struct{} // the handles that are open
 
-	held        heldBytes     // what was read and is not sent yet
+	held        heldBytes // what was read and is not sent yet
+	windows     indexWindows
+	tracker     *tracker
 	memory      *memory       // of appends that are being sent
 	maxArgument atomic.Int64  // what Redis takes as one value
 	waits       chan struct{} // bounds who waits for replicas, each on a connection
@@ -89,6 +91,7 @@ func New(client rueidis.Client, opts Options) *Store {
 		s.timeout = 5 * time.Second
 	}
 	s.replica = cmp.Or(opts.ReplicaTimeout, s.timeout)
+	s.tracker = newTracker(s)
 	return s
 }
 
@@ -223,6 +226,7 @@ func (s *Store) Close() error {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
+	s.tracker.end()
 	for _, l := range s.handles(func(*log) bool { return true }) {
 		l.end()
 	}

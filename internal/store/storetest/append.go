@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"muster/internal/assert"
 	"muster/internal/record"
 	"muster/internal/store"
 )
@@ -29,9 +30,7 @@ var appendTests = []test{
 func testNewLogIsEmpty(f *fixture) {
 	f.verify()
 	start, end := f.log.Bounds()
-	if start != end {
-		f.Errorf("a new log goes from %d to %d", start, end)
-	}
+	assert.True(f, start == end, "a new log goes from %d to %d", start, end)
 	if n := f.log.Size(); n != 0 {
 		f.Errorf("a new log has %d bytes", n)
 	}
@@ -70,9 +69,7 @@ func testOffsetsGrow(f *fixture) {
 	for range 20 {
 		f.appendMany(1)
 		base, end := f.sent[len(f.sent)-3].Offset, f.sent[len(f.sent)-1].Offset
-		if base <= last || end < base {
-			f.Fatalf("batch from %d to %d after offset %d", base, end, last)
-		}
+		assert.MustTrue(f, base > last && end >= base, "batch from %d to %d after offset %d", base, end, last)
 		last = end
 		f.verifyBounds()
 	}
@@ -95,9 +92,7 @@ func testAppendKeepsNoReference(f *fixture) {
 	f.must(err)
 	clear(b)
 	got := f.readRange(a.BaseOffset, a.LastOffset+1, 1<<20)
-	if len(got) != 1 || string(got[0].Value) != "1" {
-		f.Fatalf("read back %v", got)
-	}
+	assert.MustTrue(f, len(got) == 1 && string(got[0].Value) == "1", "read back %v", got)
 }
 
 func testInvalidBatch(f *fixture) {
@@ -148,9 +143,7 @@ func testRecordsSurviveReopen(f *fixture) {
 	f.appendMany(40)
 	f.reopen()
 	f.verify()
-	if got := f.log.Size(); got == 0 {
-		f.Error("a log with records has no size")
-	}
+	assert.True(f, f.log.Size() != 0, "a log with records has no size")
 }
 
 func testAppendAfterReopen(f *fixture) {
@@ -177,9 +170,7 @@ func testFlushOnce(f *fixture) {
 			if calls[i].Add(1) == 1 {
 				all.Done()
 			}
-			if err != nil {
-				f.Errorf("flush %d: %v", i, err)
-			}
+			assert.NoError(f, err, "flush %d", i)
 		})
 	}
 	all.Wait()
@@ -228,9 +219,7 @@ func testFlushDuringClose(f *fixture) {
 // mustBuild is for goroutines that share a fixture.
 func mustBuild(t *testing.T, key, value string) record.Batch {
 	b, err := record.Build(record.PlainTemplate(), []record.Record{recAt(1, key, value)})
-	if err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, err)
 	return b
 }
 

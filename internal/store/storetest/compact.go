@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/record"
 	"muster/internal/store"
 )
@@ -66,9 +67,7 @@ func (f *fixture) verifyCompacted(next int64) {
 			i++
 			continue
 		}
-		if s.Offset >= next || s.Key != nil && s.Value != nil && newest[string(s.Key)] == s.Offset {
-			f.Fatalf("%v is gone", s)
-		}
+		assert.MustTrue(f, s.Offset < next && ((s.Key == nil || s.Value == nil) || newest[string(s.Key)] != s.Offset), "%v is gone", s)
 	}
 	if i != len(got) {
 		f.Fatalf("%v was never sent there", got[i])
@@ -168,25 +167,17 @@ func testCompactTombstones(f *fixture) {
 	// time, however often the log is compacted.
 	for range 3 {
 		f.compact(f.end(), 1000*time.Hour)
-		if !tombstoneStays() {
-			f.Fatal("the tombstone is gone before its time")
-		}
+		assert.MustTrue(f, tombstoneStays(), "the tombstone is gone before its time")
 		f.fill()
 	}
-	if f.holds("value of gone") {
-		f.Error("the tombstone did not delete")
-	}
+	assert.False(f, f.holds("value of gone"), "the tombstone did not delete")
 	f.clock += 2000 * time.Hour.Milliseconds()
 	for range 2 {
 		f.fill()
 		f.compact(f.end(), 1000*time.Hour)
 	}
-	if tombstoneStays() {
-		f.Error("the tombstone is there after its time")
-	}
-	if !f.holds("value of stays") {
-		f.Error("a record that nothing superseded is gone")
-	}
+	assert.False(f, tombstoneStays(), "the tombstone is there after its time")
+	assert.True(f, f.holds("value of stays"), "a record that nothing superseded is gone")
 }
 
 // testCompactOldTombstone deletes with a record whose timestamp is long past.
@@ -205,9 +196,7 @@ func testCompactOldTombstone(f *fixture) {
 	for range 3 {
 		f.fill()
 		f.compact(f.end(), 1000*time.Hour)
-		if !held() {
-			f.Fatal("the tombstone is gone before its time")
-		}
+		assert.MustTrue(f, held(), "the tombstone is gone before its time")
 		if f.h.Reopen != nil {
 			f.reopen()
 		}
@@ -215,15 +204,11 @@ func testCompactOldTombstone(f *fixture) {
 	f.clock += 900 * time.Hour.Milliseconds()
 	f.fill()
 	f.compact(f.end(), 1000*time.Hour)
-	if !held() {
-		f.Fatal("the tombstone is gone before its time")
-	}
+	assert.MustTrue(f, held(), "the tombstone is gone before its time")
 	f.clock += 200 * time.Hour.Milliseconds()
 	f.fill()
 	f.compact(f.end(), 1000*time.Hour)
-	if held() {
-		f.Error("the tombstone is there after its time")
-	}
+	assert.False(f, held(), "the tombstone is there after its time")
 }
 
 // testCompactInSteps compacts with room for so few keys that each pass gets
@@ -266,9 +251,7 @@ func testCompactTombstoneOutlives(f *fixture) {
 		}
 		for _, s := range f.sent {
 			l, ok := last[string(s.Key)]
-			if ok && l.Offset < s.Offset {
-				f.Fatalf("%v deleted its key, but now the newest is %v", s, l)
-			}
+			assert.MustFalse(f, ok && l.Offset < s.Offset, "%v deleted its key, but now the newest is %v", s, l)
 		}
 	}
 }
@@ -281,9 +264,7 @@ func testCompactNullKey(f *fixture) {
 		f.fill()
 	}
 	f.compact(f.end(), 0)
-	if !f.holds("empty key") {
-		f.Error("a record with an empty key was superseded by one without key")
-	}
+	assert.True(f, f.holds("empty key"), "a record with an empty key was superseded by one without key")
 }
 
 func testCompactControl(f *fixture) {
@@ -302,9 +283,7 @@ func testCompactControl(f *fixture) {
 		f.fill()
 	}
 	f.compactWith(store.Compaction{Now: time.UnixMilli(f.clock), NextOffset: f.end()})
-	if !f.holds("a user's") {
-		f.Error("a transaction marker superseded a record")
-	}
+	assert.True(f, f.holds("a user's"), "a transaction marker superseded a record")
 }
 
 func testCompactReadAnywhere(f *fixture) {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/record"
 	"muster/internal/store"
 )
@@ -184,9 +185,7 @@ func (f *fixture) readersDuring(work func(p *progress), newReader func() (see fu
 			if err == nil {
 				err = end()
 			}
-			if err != nil {
-				f.Errorf("reader %d: %v", i, err)
-			}
+			assert.NoError(f, err, "reader %d", i)
 		})
 	}
 	defer readers.Wait()
@@ -264,9 +263,7 @@ func testReadDuringCompact(f *fixture) {
 		compactor.Go(func() {
 			for !p.isComplete() {
 				err := f.log.Compact(f.ctx, store.Compaction{Now: time.UnixMilli(1 << 40), NextOffset: f.end()})
-				if err != nil {
-					f.Errorf("compact: %v", err)
-				}
+				assert.NoError(f, err, "compact")
 			}
 		})
 		f.appendNumbered(p, func(int) {})
@@ -320,9 +317,7 @@ func testFlushDuringAppend(f *fixture) {
 		for range n % 3 {
 			flushes.Add(1)
 			f.log.Flush(func(err error) {
-				if err != nil {
-					f.Errorf("flush after %d batches: %v", n, err)
-				}
+				assert.NoError(f, err, "flush after %d batches", n)
 				flushes.Done()
 			})
 		}
@@ -341,9 +336,7 @@ func testOpenAndDelete(f *fixture) {
 		workers.Go(func() {
 			for i := range 40 {
 				tp := store.TopicPartition{Topic: "contended", Partition: int32((w + i) % 3)}
-				if err := f.useContended(tp, w == 0 && i%5 == 4); err != nil {
-					f.Errorf("worker %d, round %d: %v", w, i, err)
-				}
+				assert.NoError(f, f.useContended(tp, w == 0 && i%5 == 4), "worker %d, round %d", w, i)
 			}
 		})
 	}
@@ -394,9 +387,7 @@ func testEpochRace(f *fixture) {
 				if errors.Is(err, store.ErrFenced) {
 					return
 				}
-				if err != nil {
-					f.Errorf("append in epoch %d: %v", epoch, err)
-				}
+				assert.NoError(f, err, "append in epoch %d", epoch)
 				if i == 0 {
 					appended <- struct{}{}
 				}

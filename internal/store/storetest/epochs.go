@@ -3,6 +3,7 @@ package storetest
 import (
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/record"
 	"muster/internal/store"
 )
@@ -90,9 +91,7 @@ func testEpochs(f *fixture) {
 	f.appendMany(1)
 	f.verify()
 	got := f.log.Epochs()
-	if len(got) != 3 || got[0].Epoch != 4 || got[1].Epoch != 8 || got[2].Epoch != 9 {
-		f.Errorf("epochs %v, appended in 4, 8 and 9", got)
-	}
+	assert.True(f, len(got) == 3 && got[0].Epoch == 4 && got[1].Epoch == 8 && got[2].Epoch == 9, "epochs %v, appended in 4, 8 and 9", got)
 }
 
 func testEpochsReopen(f *fixture) {
@@ -104,13 +103,9 @@ func testEpochsReopen(f *fixture) {
 	f.reopen()
 	f.verify()
 	got := f.log.Epochs()
-	if len(got) != len(want) {
-		f.Fatalf("epochs were %v, are %v", want, got)
-	}
+	assert.MustEqual(f, len(got), len(want), "epochs were %v, are %v", want, got)
 	for i := range got {
-		if got[i] != want[i] {
-			f.Errorf("epochs were %v, are %v", want, got)
-		}
+		assert.Equal(f, got[i], want[i], "epochs were %v, are %v", want, got)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/store"
 )
 
@@ -96,9 +97,7 @@ func (f *fixture) wantList(want ...store.TopicPartition) {
 	}
 	slices.SortFunc(got, order)
 	want = slices.SortedFunc(slices.Values(want), order)
-	if !slices.Equal(got, want) {
-		f.Fatalf("logs %v, want %v", got, want)
-	}
+	assert.MustEqualSlices(f, got, want, "logs")
 }
 
 func testList(f *fixture) {
@@ -131,9 +130,7 @@ func (f *fixture) verifySingle(l store.Log, key, value string) {
 	f.log = l
 	defer func() { f.log = saved }()
 	got := f.content()
-	if len(got) != 1 || string(got[0].Key) != key || string(got[0].Value) != value {
-		f.Fatalf("%v, want one record %s with %s", got, key, value)
-	}
+	assert.MustTrue(f, len(got) == 1 && string(got[0].Key) == key && string(got[0].Value) == value, "%v, want one record %s with %s", got, key, value)
 }
 
 func testClosedStore(f *fixture) {

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"testing"
 
+	"muster/internal/assert"
 	"muster/internal/record"
 	"muster/internal/store"
 )
@@ -57,9 +58,7 @@ func (f *fixture) lose(h Losing, marked int64) int64 {
 	f.h.Store = h.Lose(f.T)
 	f.setEpoch(f.epoch)
 	end := f.end()
-	if end < marked || end > shown {
-		f.Fatalf("the log ended at %d when it was marked, at %d when it was lost, and ends at %d", marked, shown, end)
-	}
+	assert.MustTrue(f, end >= marked && end <= shown, "the log ended at %d when it was marked, at %d when it was lost, and ends at %d", marked, shown, end)
 	f.sent = f.sent[:len(f.sent)-len(f.from(end))]
 	return end
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/record"
 	"muster/internal/store"
 )
@@ -147,9 +148,7 @@ func (w *twins) search() {
 		want, found := firstAtLeast(recs, ts)
 		got, ok, err := f.log.OffsetForTimestamp(f.ctx, ts)
 		f.must(err)
-		if ok != found || got != want {
-			f.Fatalf("timestamp %d: found %+v %v, want %+v %v", ts, got, ok, want, found)
-		}
+		assert.MustTrue(f, ok == found && got == want, "timestamp %d: found %+v %v, want %+v %v", ts, got, ok, want, found)
 		top := int64(record.NoTimestamp)
 		for _, r := range recs {
 			top = max(top, r.Timestamp)
@@ -157,9 +156,7 @@ func (w *twins) search() {
 		want, found = firstAtLeast(recs, top)
 		got, ok, err = f.log.MaxTimestamp(f.ctx)
 		f.must(err)
-		if ok != found || ok && got != want {
-			f.Fatalf("largest timestamp: found %+v %v, want %+v %v", got, ok, want, found)
-		}
+		assert.MustTrue(f, ok == found && (!ok || got == want), "largest timestamp: found %+v %v, want %+v %v", got, ok, want, found)
 	}
 }
 
@@ -196,9 +193,7 @@ func (w *twins) retain() {
 		next := w.offset(f, i)
 		f.must(f.log.Retain(f.ctx, store.Retention{Now: time.UnixMilli(f.clock), MaxAge: age, MaxBytes: size, NextOffset: next}))
 		start, _ := f.log.Bounds()
-		if start > max(before, next) {
-			f.Fatalf("log starts at %d, did at %d, and was to keep all from %d on", start, before, next)
-		}
+		assert.MustTrue(f, start <= max(before, next), "log starts at %d, did at %d, and was to keep all from %d on", start, before, next)
 		large := size >= 0 && f.log.Size() >= min(size, bytes)
 		for _, s := range held {
 			if old := age >= 0 && f.clock-s.Timestamp > age.Milliseconds(); s.Offset < start && !old && !large {
@@ -281,9 +276,7 @@ func (w *twins) indexes(f *fixture) map[int]bool {
 	content := f.content()
 	for _, s := range content {
 		n := sort.Search(len(f.sent), func(n int) bool { return f.sent[n].Offset >= s.Offset })
-		if n == len(f.sent) || !same(f.sent[n], s) {
-			w.Fatalf("%v was never appended", s)
-		}
+		assert.MustTrue(w, n != len(f.sent) && same(f.sent[n], s), "%v was never appended", s)
 		held[n] = true
 	}
 	f.verifyEpochs(content)

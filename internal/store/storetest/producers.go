@@ -2,11 +2,11 @@ package storetest
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/record"
 	"muster/internal/store"
 )
@@ -77,9 +77,7 @@ func (f *fixture) verifyProducers(want producerState) {
 	kept, from, err := f.log.Producers(f.ctx)
 	f.must(err)
 	start, end := f.log.Bounds()
-	if from < start || from > end {
-		f.Fatalf("producer state is as of %d, the log goes from %d to %d", from, start, end)
-	}
+	assert.MustTrue(f, from >= start && from <= end, "producer state is as of %d, the log goes from %d to %d", from, start, end)
 	got := producerState{}
 	for _, p := range kept {
 		got[p.ID] = p
@@ -96,9 +94,7 @@ func (f *fixture) verifyProducers(want producerState) {
 			at = b.LastOffset() + 1
 		}
 	}
-	if !reflect.DeepEqual(got.list(), want.list()) {
-		f.Fatalf("producers are\n%+v, want\n%+v", got.list(), want.list())
-	}
+	assert.MustDeepEqual(f, got.list(), want.list(), "producers")
 }
 
 func testProducers(f *fixture) {

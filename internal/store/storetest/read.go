@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 
+	"muster/internal/assert"
 	"muster/internal/record"
 	"muster/internal/store"
 )
@@ -62,9 +63,7 @@ func testNextOffset(f *fixture) {
 		// f.read checks that no batch reaches the bound. What there is must be
 		// what was sent, from the start on without omission.
 		got := f.readRange(start, s.Offset, 1<<20)
-		if len(got) > i {
-			f.Fatalf("%d records before the one at %d, of %d", len(got), s.Offset, i)
-		}
+		assert.MustTrue(f, len(got) <= i, "%d records before the one at %d, of %d", len(got), s.Offset, i)
 		f.equal(got, f.sent[:len(got)])
 	}
 	for _, next := range []int64{end, end + 1, math.MaxInt64} {
@@ -91,9 +90,7 @@ func testMaxBytes(f *fixture) {
 		for _, limit := range []int{-1, 0, 1, 60, 61, 100, 250, 500, 501, 1000, 5000, 1 << 20} {
 			r, err := f.log.Read(f.ctx, store.ReadRequest{Offset: s.Offset, NextOffset: end, MaxBytes: limit})
 			f.must(err)
-			if r.Len > max(limit, 0) {
-				f.Fatalf("%d bytes read, %d allowed", r.Len, limit)
-			}
+			assert.MustTrue(f, r.Len <= max(limit, 0), "%d bytes read, %d allowed", r.Len, limit)
 			got := f.batchesOf(r)
 			f.checkNext(r, got)
 			for _, b := range got {
@@ -119,9 +116,7 @@ func testMinOne(f *fixture) {
 			n := r.Len
 			got := f.batchesOf(r)
 			f.checkNext(r, got)
-			if len(got) == 0 || len(got) > 1 && n > limit {
-				f.Fatalf("%d batches, %d bytes read at %d, %d allowed", len(got), n, s.Offset, limit)
-			}
+			assert.MustTrue(f, len(got) != 0 && (len(got) <= 1 || n <= limit), "%d batches, %d bytes read at %d, %d allowed", len(got), n, s.Offset, limit)
 		}
 	}
 }
@@ -133,9 +128,7 @@ func (f *fixture) checkNext(r store.Records, got []record.Batch) {
 		return
 	}
 	last := got[len(got)-1].LastOffset()
-	if r.Next <= last {
-		f.Fatalf("a run up to %d is said to end before %d", last, r.Next)
-	}
+	assert.MustTrue(f, r.Next > last, "a run up to %d is said to end before %d", last, r.Next)
 	if between := f.read(store.ReadRequest{Offset: last + 1, NextOffset: r.Next, MaxBytes: 1, MinOne: true}); len(between) > 0 {
 		f.Fatalf("a run up to %d is said to end before %d, and %d is between", last, r.Next, between[0].BaseOffset())
 	}
@@ -166,9 +159,7 @@ func testReadableUntilReleased(f *fixture) {
 			got = append(got, f.recordsOf(b)...)
 		}
 		f.equal(got, f.sent[:len(got)])
-		if len(got) == 0 {
-			f.Fatal("nothing was read")
-		}
+		assert.MustTrue(f, len(got) != 0, "nothing was read")
 	}
 	f.must(f.log.Trim(f.ctx, end))
 	check(runs[0])

@@ -2,12 +2,12 @@ package storetest
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 
+	"muster/internal/assert"
 	"muster/internal/record"
 	"muster/internal/store"
 )
@@ -132,9 +132,7 @@ func (f *fixture) batchesOf(r store.Records) []record.Batch {
 	b, err := r.Load()
 	r.Release()
 	f.must(err)
-	if len(b) != r.Len {
-		f.Fatalf("a run of %d bytes loads as %d", r.Len, len(b))
-	}
+	assert.MustTrue(f, len(b) == r.Len, "a run of %d bytes loads as %d", r.Len, len(b))
 	var out []record.Batch
 	for len(b) > 0 {
 		var batch record.Batch
@@ -229,9 +227,7 @@ func (f *fixture) equal(got, want []sent) {
 			f.Fatalf("record %d of %d is\n%v, want\n%v", i, len(want), got[i], want[i])
 		}
 	}
-	if len(got) != len(want) {
-		f.Fatalf("got %d records, want %d", len(got), len(want))
-	}
+	assert.MustEqual(f, len(got), len(want), "records")
 }
 
 // verifyBounds demands that the log ends after the last record that was sent,
@@ -242,15 +238,11 @@ func (f *fixture) verifyBounds() {
 	if n := len(f.sent); n > 0 && end != f.sent[n-1].Offset+1 {
 		f.Fatalf("log ends at %d after a record at %d", end, f.sent[n-1].Offset)
 	}
-	if start > end || start < 0 {
-		f.Fatalf("log from %d to %d", start, end)
-	}
+	assert.MustTrue(f, start <= end && start >= 0, "log from %d to %d", start, end)
 	for _, at := range []int64{-1, start - 1, end + 1, math.MaxInt64} {
 		f.wantErr(f.readErr(at), store.ErrOffsetOutOfRange)
 	}
-	if got := f.read(store.ReadRequest{Offset: end, NextOffset: math.MaxInt64, MaxBytes: 1 << 20, MinOne: true}); len(got) != 0 {
-		f.Fatalf("%d batches at the end of the log", len(got))
-	}
+	assert.MustEqual(f, len(f.read(store.ReadRequest{Offset: end, NextOffset: math.MaxInt64, MaxBytes: 1 << 20, MinOne: true})), 0, "batches at the end of the log")
 }
 
 func (f *fixture) readErr(offset int64) error {
@@ -265,9 +257,7 @@ func (f *fixture) verifyEpochs(recs []sent) {
 	f.Helper()
 	epochs := f.log.Epochs()
 	for i := 1; i < len(epochs); i++ {
-		if epochs[i].Epoch <= epochs[i-1].Epoch || epochs[i].Start <= epochs[i-1].Start {
-			f.Fatalf("epochs out of order: %v", epochs)
-		}
+		assert.MustTrue(f, epochs[i].Epoch > epochs[i-1].Epoch && epochs[i].Start > epochs[i-1].Start, "epochs out of order: %v", epochs)
 	}
 	for _, r := range recs {
 		told := int32(-1)
@@ -276,17 +266,13 @@ func (f *fixture) verifyEpochs(recs []sent) {
 				told = e.Epoch
 			}
 		}
-		if told != r.epoch {
-			f.Fatalf("epochs %v do not fit %v", epochs, r)
-		}
+		assert.MustEqual(f, told, r.epoch, "epochs %v do not fit %v", epochs, r)
 	}
 }
 
 func (f *fixture) wantErr(got, want error) {
 	f.Helper()
-	if !errors.Is(got, want) {
-		f.Fatalf("got error %v, want %v", got, want)
-	}
+	assert.MustErrorIs(f, got, want)
 }
 
 // flush waits until the log is durable.

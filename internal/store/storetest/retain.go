@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/store"
 )
 
@@ -28,9 +29,7 @@ func (f *fixture) retain(age time.Duration, size, next int64) (start int64) {
 	before, end := f.log.Bounds()
 	f.must(f.log.Retain(f.ctx, store.Retention{Now: time.UnixMilli(f.clock), MaxAge: age, MaxBytes: size, NextOffset: next}))
 	start, after := f.log.Bounds()
-	if start < before || after != end {
-		f.Fatalf("retention moved the log from %d to %d to %d to %d", before, end, start, after)
-	}
+	assert.MustTrue(f, start >= before && after == end, "retention moved the log from %d to %d to %d to %d", before, end, start, after)
 	f.verify()
 	return start
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/record"
 	"muster/internal/store"
 )
@@ -141,9 +142,7 @@ func (o *owner) reload() {
 		}
 	}
 	o.must(o.log.NoteAborted(o.ctx, found))
-	if !reflect.DeepEqual(got.List(), o.producers.List()) {
-		o.Fatalf("producers are\n%+v, want\n%+v", got.List(), o.producers.List())
-	}
+	assert.MustDeepEqual(o, got.List(), o.producers.List(), "producers")
 }
 
 // batches reads the batches from an offset up to another.
@@ -198,9 +197,7 @@ func (o *owner) check() {
 			o.Fatalf("%+v is listed, but its marker is not in the log", a)
 		}
 	}
-	if !o.compacted && len(listed) != len(want) {
-		o.Fatalf("aborted are %+v, want %+v", listed, want)
-	}
+	assert.MustFalse(o, !o.compacted && len(listed) != len(want), "aborted are %+v, want %+v", listed, want)
 	stable := o.stable()
 	o.checkReader(start, stable)
 	for _, b := range raw {
@@ -253,9 +250,7 @@ func (o *owner) clean(retention time.Duration) {
 		}
 	}
 	for _, r := range newest {
-		if r.Value != nil {
-			o.Fatalf("%v was committed, is the newest of its key, and is gone", r)
-		}
+		assert.MustTrue(o, r.Value == nil, "%v was committed, is the newest of its key, and is gone", r)
 	}
 }
 

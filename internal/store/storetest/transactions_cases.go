@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/record"
 	"muster/internal/store"
 )
@@ -105,9 +106,7 @@ func testAbortedTrimmed(f *fixture) {
 	o.check()
 	start, _ := o.log.Bounds()
 	for _, a := range o.find(0, o.end()) {
-		if a.LastOffset < start {
-			o.Errorf("%+v is kept in a log that starts at %d", a, start)
-		}
+		assert.True(o, a.LastOffset >= start, "%+v is kept in a log that starts at %d", a, start)
 	}
 	o.reopenAll()
 	o.check()
@@ -226,9 +225,7 @@ func testCompactKeepsLast(f *fixture) {
 				o.Fatalf("of producer %d the log has %x", id, b)
 			}
 		}
-		if len(o.control(1)) != 1 {
-			o.Fatalf("the marker of what was emptied is gone")
-		}
+		assert.MustEqual(o, len(o.control(1)), 1, "the marker of what was emptied is gone")
 		o.check()
 		hit, ok, err := o.log.MaxTimestamp(o.ctx)
 		o.must(err)
@@ -316,9 +313,7 @@ func testManyAborted(f *fixture) {
 	o.reopenAll()
 	for _, a := range o.aborted {
 		for _, b := range o.find(a.FirstOffset, a.LastOffset) {
-			if b.FirstOffset >= a.LastOffset || b.LastOffset < a.FirstOffset {
-				o.Fatalf("%+v is outside of %+v", b, a)
-			}
+			assert.MustTrue(o, b.FirstOffset < a.LastOffset && b.LastOffset >= a.FirstOffset, "%+v is outside of %+v", b, a)
 		}
 		if got := o.find(a.FirstOffset, a.FirstOffset+1); a.FirstOffset > long && len(got) != 2 || got[0].FirstOffset != long {
 			o.Fatalf("aborted at %d: %+v", a.FirstOffset, got)

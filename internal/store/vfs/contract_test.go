@@ -8,11 +8,11 @@ import (
 	"maps"
 	"math/rand/v2"
 	"path"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
+	"muster/internal/assert"
 	"muster/internal/store/vfs"
 )
 
@@ -33,9 +33,7 @@ func onBoth(t *testing.T, test func(t *testing.T, fsys vfs.FS, dir string)) {
 
 func wantError(t *testing.T, what string, err, want error) {
 	t.Helper()
-	if !errors.Is(err, want) {
-		t.Errorf("%s: got error %v, want %v", what, err, want)
-	}
+	assert.ErrorIs(t, err, want, "%s: got error", what)
 }
 
 func TestWritesAreReadBackWithHolesAsZeros(t *testing.T) {
@@ -45,12 +43,8 @@ func TestWritesAreReadBackWithHolesAsZeros(t *testing.T) {
 		write(t, f, 8, "world")
 		write(t, f, 1, "E")
 		must(t, f.Datasync())
-		if got := contents(t, f); got != "hEllo\x00\x00\x00world" {
-			t.Errorf("read %q", got)
-		}
-		if got := read(t, fsys, path.Join(dir, "f")); got != "hEllo\x00\x00\x00world" {
-			t.Errorf("a second handle read %q", got)
-		}
+		assert.Equal(t, contents(t, f), "hEllo\x00\x00\x00world")
+		assert.Equal(t, read(t, fsys, path.Join(dir, "f")), "hEllo\x00\x00\x00world", "a second handle read")
 	})
 }
 
@@ -65,9 +59,7 @@ func TestReadAtTheEndGivesEOF(t *testing.T) {
 			err error
 		}{{0, 3, 3, nil}, {1, 3, 2, io.EOF}, {3, 1, 0, io.EOF}, {9, 1, 0, io.EOF}, {9, 0, 0, nil}} {
 			n, err := f.ReadAt(make([]byte, c.len), c.off)
-			if n != c.n || err != c.err {
-				t.Errorf("ReadAt %d at %d: got %d, %v, want %d, %v", c.len, c.off, n, err, c.n, c.err)
-			}
+			assert.True(t, n == c.n && err == c.err, "ReadAt %d at %d: got %d, %v, want %d, %v", c.len, c.off, n, err, c.n, c.err)
 		}
 	})
 }
@@ -89,9 +81,7 @@ func TestEmptyWriteBeyondTheEndDoesNotExtend(t *testing.T) {
 	onBoth(t, func(t *testing.T, fsys vfs.FS, dir string) {
 		f := create(t, fsys, path.Join(dir, "f"))
 		write(t, f, 100, "")
-		if got := contents(t, f); got != "" {
-			t.Errorf("read %q", got)
-		}
+		assert.Equal(t, contents(t, f), "")
 	})
 }
 
@@ -101,9 +91,7 @@ func TestTruncateShrinksAndExtendsWithZeros(t *testing.T) {
 		write(t, f, 0, "abcdef")
 		must(t, f.Truncate(2))
 		must(t, f.Truncate(4))
-		if got := contents(t, f); got != "ab\x00\x00" {
-			t.Errorf("read %q", got)
-		}
+		assert.Equal(t, contents(t, f), "ab\x00\x00")
 	})
 }
 
@@ -171,9 +159,7 @@ func TestReadDirIsSortedAndDescribesEntries(t *testing.T) {
 			}
 			got = append(got, e.Name()+"/")
 		}
-		if want := []string{"a0", "b/", "c3"}; !slices.Equal(got, want) {
-			t.Errorf("got %v, want %v", got, want)
-		}
+		assert.EqualSlices(t, got, []string{"a0", "b/", "c3"})
 		_, err = fsys.ReadDir(path.Join(dir, "a"))
 		wantError(t, "ReadDir of a file", err, syscall.ENOTDIR)
 		_, err = fsys.ReadDir(path.Join(dir, "none"))
@@ -195,9 +181,7 @@ func TestRenameReplacesAFileAndMovesFolders(t *testing.T) {
 		must(t, fsys.SyncDir(at("a")))
 		must(t, fsys.SyncDir(at("c")))
 		want := map[string]string{"a/": "", "c/": "", "c/d/": "", "c/d/f": "new"}
-		if got := dump(t, fsys, dir); !maps.Equal(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		assert.EqualMaps(t, dump(t, fsys, dir), want)
 	})
 }
 
@@ -237,9 +221,7 @@ func TestRemoveAllTakesATreeAndAcceptsNothing(t *testing.T) {
 		create(t, fsys, path.Join(dir, "kept"))
 		must(t, fsys.RemoveAll(path.Join(dir, "d")))
 		must(t, fsys.RemoveAll(path.Join(dir, "d")))
-		if got := dump(t, fsys, dir); !maps.Equal(got, map[string]string{"kept": ""}) {
-			t.Errorf("left %q", got)
-		}
+		assert.EqualMaps(t, dump(t, fsys, dir), map[string]string{"kept": ""}, "what is left")
 	})
 }
 
@@ -249,15 +231,11 @@ func TestOpenHandleOutlivesRenameAndRemove(t *testing.T) {
 		write(t, f, 0, "one")
 		must(t, fsys.Rename(path.Join(dir, "f"), path.Join(dir, "g")))
 		write(t, f, 3, "two")
-		if got := read(t, fsys, path.Join(dir, "g")); got != "onetwo" {
-			t.Errorf("after rename: read %q", got)
-		}
+		assert.Equal(t, read(t, fsys, path.Join(dir, "g")), "onetwo", "after rename: read")
 		must(t, fsys.Remove(path.Join(dir, "g")))
 		write(t, f, 6, "three")
 		must(t, f.Datasync())
-		if got := contents(t, f); got != "onetwothree" {
-			t.Errorf("after remove: read %q", got)
-		}
+		assert.Equal(t, contents(t, f), "onetwothree", "after remove: read")
 	})
 }
 
@@ -306,9 +284,7 @@ func TestMemDoesWhatTheOSDoes(t *testing.T) {
 		for i := range 300 {
 			call := randomCall(rng)
 			realErr, memErr := call.do(real, dir), call.do(mem, "/")
-			if outcome(realErr) != outcome(memErr) {
-				t.Fatalf("seed %d, call %d, %+v: OS gives %v, Mem gives %v", seed, i, call, realErr, memErr)
-			}
+			assert.MustEqual(t, outcome(realErr), outcome(memErr), "seed %d, call %d, %+v: OS gives %v, Mem gives %v", seed, i, call, realErr, memErr)
 		}
 		want, got := dump(t, real, dir), dump(t, mem, "/")
 		if !maps.Equal(got, want) {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"muster/internal/assert"
 	"muster/internal/store/vfs"
 )
 
@@ -25,13 +26,9 @@ func crashes(t *testing.T, m *vfs.Mem, property func(*vfs.Mem) string) map[strin
 func wantOutcomes(t *testing.T, got map[string]int, want ...string) {
 	t.Helper()
 	for _, w := range want {
-		if got[w] == 0 {
-			t.Errorf("no crash gave %q, they gave %v", w, got)
-		}
+		assert.True(t, got[w] != 0, "no crash gave %q, they gave %v", w, got)
 	}
-	if len(got) != len(want) {
-		t.Errorf("crashes gave %v, want only %q", got, want)
-	}
+	assert.Equal(t, len(got), len(want), "crashes gave %v, want only %q", got, want)
 }
 
 func names(t *testing.T, m *vfs.Mem, dir string) string {
@@ -57,9 +54,7 @@ func TestSyncedDataSurvivesEveryCrash(t *testing.T) {
 		return fmt.Sprint(strings.HasPrefix(read(t, c, "f"), letters(3000, 'a')))
 	})
 	wantOutcomes(t, got, "true")
-	if read(t, m.CrashStrict(), "f") != letters(3000, 'a') {
-		t.Error("CrashStrict does not have exactly the synced data")
-	}
+	assert.Equal(t, read(t, m.CrashStrict(), "f"), letters(3000, 'a'), "CrashStrict does not have exactly the synced data")
 }
 
 func TestUnsyncedAppendMayBeWholeTornHoleyOrLost(t *testing.T) {
@@ -101,9 +96,7 @@ func TestUnsyncedOverwriteLeavesOldOrNewInEachSector(t *testing.T) {
 	mixed := 0
 	for seed := range uint64(seeds) {
 		got := read(t, m.Crash(seeded(seed)), "f")
-		if len(got) != 2048 || strings.Trim(got, "on") != "" {
-			t.Fatalf("seed %d: neither old nor new", seed)
-		}
+		assert.MustTrue(t, len(got) == 2048 && strings.Trim(got, "on") == "", "seed %d: neither old nor new", seed)
 		if strings.Contains(got, "on") && strings.Contains(got, "no") {
 			mixed++
 			if i := strings.Index(got, "on") + 1; i%512 != 0 {
@@ -111,9 +104,7 @@ func TestUnsyncedOverwriteLeavesOldOrNewInEachSector(t *testing.T) {
 			}
 		}
 	}
-	if mixed == 0 {
-		t.Error("no crash left pieces")
-	}
+	assert.True(t, mixed != 0, "no crash left pieces")
 }
 
 func TestLaterUnsyncedWriteMaySurviveAnEarlierOne(t *testing.T) {
@@ -135,9 +126,7 @@ func TestSizeMayBeLostWhereALaterOverwriteSurvives(t *testing.T) {
 	}
 	write(t, f, 0, "n")
 	got := crashes(t, m, func(c *vfs.Mem) string { return read(t, c, "f") })
-	if got["n"] == 0 {
-		t.Error("no crash left the overwrite alone")
-	}
+	assert.True(t, got["n"] != 0, "no crash left the overwrite alone")
 }
 
 func TestCallerMayReuseTheBufferOfAWrite(t *testing.T) {
@@ -149,9 +138,7 @@ func TestCallerMayReuseTheBufferOfAWrite(t *testing.T) {
 	must(t, err)
 	copy(buf, "evil")
 	must(t, f.Datasync())
-	if got := read(t, m.CrashStrict(), "f"); got != "good" {
-		t.Errorf("the disk has %q", got)
-	}
+	assert.Equal(t, read(t, m.CrashStrict(), "f"), "good", "the disk")
 }
 
 func TestUnsyncedTruncateMayHaveHappenedOrNot(t *testing.T) {
@@ -176,14 +163,10 @@ func TestNewFileMayVanishUntilItsFolderIsSynced(t *testing.T) {
 	must(t, f.Datasync())
 	list := func(c *vfs.Mem) string { return names(t, c, "d") }
 	wantOutcomes(t, crashes(t, m, list), "", "f")
-	if got := names(t, m.CrashStrict(), "d"); got != "" {
-		t.Errorf("CrashStrict kept %q", got)
-	}
+	assert.Equal(t, names(t, m.CrashStrict(), "d"), "", "CrashStrict kept")
 	must(t, m.SyncDir("d"))
 	wantOutcomes(t, crashes(t, m, list), "f")
-	if got := read(t, m.CrashStrict(), "d/f"); got != "x" {
-		t.Errorf("CrashStrict has %q", got)
-	}
+	assert.Equal(t, read(t, m.CrashStrict(), "d/f"), "x", "CrashStrict")
 }
 
 func TestSyncedEntryDoesNotMakeContentDurable(t *testing.T) {
@@ -191,9 +174,7 @@ func TestSyncedEntryDoesNotMakeContentDurable(t *testing.T) {
 	m := vfs.NewMem()
 	write(t, create(t, m, "f"), 0, "x")
 	must(t, m.SyncDir("/"))
-	if got := read(t, m.CrashStrict(), "f"); got != "" {
-		t.Errorf("CrashStrict has %q", got)
-	}
+	assert.Equal(t, read(t, m.CrashStrict(), "f"), "", "CrashStrict")
 }
 
 func TestNewFolderMayVanishWithAllThatIsSyncedInIt(t *testing.T) {
@@ -307,12 +288,8 @@ func TestCrashLeavesTheOriginalAndForgetsLocks(t *testing.T) {
 		g, err := c.Open("f")
 		must(t, err)
 		write(t, g, 0, "changed")
-		if got := contents(t, f); got != "x" {
-			t.Errorf("the original has %q", got)
-		}
-		if got := read(t, c.CrashStrict(), "f"); got != "x" {
-			t.Errorf("what a crash left is not durable: %q", got)
-		}
+		assert.Equal(t, contents(t, f), "x", "the original")
+		assert.Equal(t, read(t, c.CrashStrict(), "f"), "x", "what a crash left is not durable")
 	}
 }
 
@@ -327,22 +304,14 @@ func TestKilledProcessLosesNothingButSyncsNothing(t *testing.T) {
 	write(t, g, 6, " and not")
 	killed := m.CrashKeepAll()
 	want := dump(t, m, "/")
-	if got := dump(t, killed, "/"); !maps.Equal(got, want) {
-		t.Errorf("after a kill: %q, want %q", got, want)
-	}
-	if got := dump(t, killed.CrashStrict(), "/"); !maps.Equal(got, map[string]string{"f": "synced"}) {
-		t.Errorf("after a kill and a power cut: %q", got)
-	}
+	assert.EqualMaps(t, dump(t, killed, "/"), want, "after a kill")
+	assert.EqualMaps(t, dump(t, killed.CrashStrict(), "/"), map[string]string{"f": "synced"}, "after a kill and a power cut")
 	must(t, killed.SyncDir("/"))
-	if got := read(t, killed.CrashStrict(), "d/g"); got != "synced" {
-		t.Errorf("after a kill, a sync of the folder and a power cut: %q", got)
-	}
+	assert.Equal(t, read(t, killed.CrashStrict(), "d/g"), "synced", "after a kill, a sync of the folder and a power cut")
 	g, err = killed.Open("d/g")
 	must(t, err)
 	must(t, g.Datasync())
-	if got := read(t, killed.CrashStrict(), "d/g"); got != "synced and not" {
-		t.Errorf("after a kill, a sync of both and a power cut: %q", got)
-	}
+	assert.Equal(t, read(t, killed.CrashStrict(), "d/g"), "synced and not", "after a kill, a sync of both and a power cut")
 }
 
 func TestCrashWhileOthersWrite(t *testing.T) {
@@ -359,17 +328,13 @@ func TestCrashWhileOthersWrite(t *testing.T) {
 				if _, err := f.ReadAt(make([]byte, 4), 6+4*j); err != nil {
 					t.Error(err)
 				}
-				if err := f.Datasync(); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, f.Datasync())
 			}
 		})
 	}
 	for seed := range uint64(50) {
 		for name, content := range dump(t, m.Crash(seeded(seed)), "/") {
-			if !strings.HasPrefix(content, "synced") {
-				t.Errorf("%s has %q", name, content)
-			}
+			assert.True(t, strings.HasPrefix(content, "synced"), "%s has %q", name, content)
 		}
 	}
 	wg.Wait()

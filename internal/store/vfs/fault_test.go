@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"syscall"
 	"testing"
 
+	"muster/internal/assert"
 	"muster/internal/store/vfs"
 )
 
@@ -48,12 +48,8 @@ func TestHookSeesEveryOperationInOrder(t *testing.T) {
 		"5 read /a/f 2", "5 datasync /a/f 0", "6 rename /a/f/a/b/g 0", "7 syncdir /a 0", "8 open /a/b/g 0",
 		"8 read /a 0", "8 remove /a/b/g 0", "9 remove /a/b 0", "10 remove /a 0",
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got  %q\nwant %q", got, want)
-	}
-	if m.Ops() != 11 {
-		t.Errorf("Ops is %d", m.Ops())
-	}
+	assert.EqualSlices(t, got, want)
+	assert.Equal(t, m.Ops(), 11, "Ops")
 }
 
 func TestFailedOperationDoesNothing(t *testing.T) {
@@ -106,19 +102,13 @@ func TestWritesOfAFailedDatasyncAreNeverDurable(t *testing.T) {
 	m.SetHook(nil)
 	write(t, f, 3, "33")
 	must(t, f.Datasync())
-	if got := contents(t, f); got != "12233" {
-		t.Errorf("the cache has %q", got)
-	}
+	assert.Equal(t, contents(t, f), "12233", "the cache")
 	// The size is metadata and was not lost: the data leaves a hole.
 	const want = "11\x0033"
-	if got := read(t, m.CrashStrict(), "f"); got != want {
-		t.Errorf("the disk has %q, want %q", got, want)
-	}
+	assert.Equal(t, read(t, m.CrashStrict(), "f"), want, "the disk")
 	got := crashes(t, m, func(c *vfs.Mem) string { return read(t, c, "f") })
 	wantOutcomes(t, got, want)
-	if got := read(t, m.CrashKeepAll(), "f"); got != "12233" {
-		t.Errorf("after a kill: %q", got)
-	}
+	assert.Equal(t, read(t, m.CrashKeepAll(), "f"), "12233", "after a kill")
 }
 
 func TestSizeAfterAFailedDatasyncIsDurableWithTheNextOne(t *testing.T) {
@@ -131,9 +121,7 @@ func TestSizeAfterAFailedDatasyncIsDurableWithTheNextOne(t *testing.T) {
 	wantError(t, "sync", f.Datasync(), syscall.EIO)
 	m.SetHook(nil)
 	must(t, f.Datasync())
-	if got := read(t, m.CrashStrict(), "f"); got != "ab\x00\x00" {
-		t.Errorf("the disk has %q", got)
-	}
+	assert.Equal(t, read(t, m.CrashStrict(), "f"), "ab\x00\x00", "the disk")
 }
 
 func TestStopAfterStopsTheWorld(t *testing.T) {
@@ -163,18 +151,14 @@ func TestStopAfterStopsTheWorld(t *testing.T) {
 		t.Errorf("Ops went from %d to %d", before, m.Ops())
 	}
 	m.StopAfter(-1)
-	if got := read(t, m, "f"); got != "xbc" {
-		t.Errorf("left %q", got)
-	}
+	assert.Equal(t, read(t, m, "f"), "xbc", "what is left")
 	if got := read(t, m.CrashStrict(), "f"); got != "abc" {
 		t.Errorf("left %q on disk", got)
 	}
 	f, err := m.Open("f")
 	must(t, err)
 	must(t, f.Datasync())
-	if got := read(t, m.CrashStrict(), "f"); got != "xbc" {
-		t.Errorf("the sync that was stopped counted as failed: the disk has %q", got)
-	}
+	assert.Equal(t, read(t, m.CrashStrict(), "f"), "xbc", "the sync that was stopped counted as failed: the disk")
 }
 
 // TestCrashAtEachPointKeepsWhatWasAcknowledged is the loop that Mem is for.
@@ -198,9 +182,7 @@ func TestCrashAtEachPointKeepsWhatWasAcknowledged(t *testing.T) {
 		return acknowledged
 	}
 	whole := vfs.NewMem()
-	if replace(whole) != 5 {
-		t.Fatal("it does not even work without a crash")
-	}
+	assert.MustEqual(t, replace(whole), 5, "it does not even work without a crash")
 	for stop := range whole.Ops() + 1 {
 		for seed := range uint64(20) {
 			m := vfs.NewMem()
@@ -230,9 +212,7 @@ func TestHookMayCrashTheFileSystemItWatches(t *testing.T) {
 	f := create(t, m, "f")
 	write(t, f, 0, "a")
 	write(t, f, 1, "b")
-	if !slices.Equal(images, []string{"", "a"}) {
-		t.Errorf("before the writes: %q", images)
-	}
+	assert.EqualSlices(t, images, []string{"", "a"}, "before the writes")
 }
 
 func TestFullDiskRefusesGrowthUntilThereIsRoom(t *testing.T) {

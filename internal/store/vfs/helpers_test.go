@@ -7,6 +7,7 @@ import (
 	"path"
 	"testing"
 
+	"muster/internal/assert"
 	"muster/internal/store/vfs"
 )
 
@@ -35,9 +36,7 @@ func write(t testing.TB, f vfs.File, off int64, data string) {
 	t.Helper()
 	n, err := f.WriteAt([]byte(data), off)
 	must(t, err)
-	if n != len(data) {
-		t.Fatalf("wrote %d of %d bytes", n, len(data))
-	}
+	assert.MustTrue(t, n == len(data), "wrote %d of %d bytes", n, len(data))
 }
 
 // createSynced makes a file that no crash can take.

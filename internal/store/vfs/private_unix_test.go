@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"muster/internal/assert"
 )
 
 // What is made is its owner's alone, whatever the process may give to others, and what was
@@ -17,9 +19,7 @@ func TestFilesAreTheirOwnersAlone(t *testing.T) {
 	sys := OS()
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 	}
 	must(sys.MkdirAll("data/log"))
 	f, err := sys.Create("data/log/segment")
@@ -34,9 +34,7 @@ func TestFilesAreTheirOwnersAlone(t *testing.T) {
 		for name, want := range all {
 			info, err := os.Stat(filepath.FromSlash(name))
 			must(err)
-			if got := info.Mode().Perm(); got != want {
-				t.Errorf("%s has mode %o, want %o", name, got, want)
-			}
+			assert.Equal(t, info.Mode().Perm(), want, "%s has mode", name)
 		}
 	}
 	want()

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -29,8 +30,27 @@ func Attempt(what string, err error) error {
 	case IsPassing(err):
 		return fmt.Errorf("%s: %w: %w", what, store.ErrUnavailable, err)
 	default:
-		return fmt.Errorf("%s: %w: %w", what, store.ErrStorage, err)
+		return fmt.Errorf("%s: %w: %w%s", what, store.ErrStorage, err, WayOut(err.Error()))
 	}
+}
+
+// waysOut are what to do about refusals that last until someone does it.
+var waysOut = map[string]string{
+	"OOM ":      "Redis is full: raise its maxmemory, or have retention or DeleteRecords make room",
+	"WRONGTYPE": "the key is not what muster made: RENAME it, and muster makes another",
+	"NOPERM":    "ACL SETUSER gives the right; what muster needs is in docs/redis.md",
+	"can't run": "ACL SETUSER gives the right; what muster needs is in docs/redis.md",
+	"MISCONF":   "Redis cannot save: look at its log and its disk",
+}
+
+// WayOut says what to do about a refusal of Redis, in parentheses, if that is known.
+func WayOut(refusal string) string {
+	for _, text := range slices.Sorted(maps.Keys(waysOut)) {
+		if strings.Contains(refusal, text) {
+			return " (" + waysOut[text] + ")"
+		}
+	}
+	return ""
 }
 
 // IsPassing says whether an error is about reaching a server that serves, and
