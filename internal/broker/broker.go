@@ -213,7 +213,7 @@ func (b *Broker) open(ctx context.Context, c Config) error {
 	b.openAudit()
 	b.gates.Count(&b.meters.Logins)
 	h := handler.New(handler.Options{
-		NodeID: b.nodeID(), Controller: b.controller, Partitions: b.manager, Tail: b.source.Tail, Groups: b.groups, Transactions: b.coordinatorOf(metadata.TransactionsTopic), Native: b.redis.shown(), Counter: b.counter, Checker: b.checker(), Lengths: b.lengths(), Logger: b.logger,
+		NodeID: b.nodeID(), Controller: b.controller, Partitions: b.manager, Tail: b.source.Tail, Groups: b.groups, Transactions: b.coordinatorOf(metadata.TransactionsTopic), Native: b.redis.shown(), Counter: b.counter, Checker: b.checker(), Converter: b.converter(), Lengths: b.lengths(), Logger: b.logger,
 		SessionSlots: int(b.cfg.Int("max.incremental.fetch.session.cache.slots")),
 		LogDir:       b.logDir(), Space: b.space, RemoteStore: b.lease != nil, Marked: b.marked.add,
 		Now:   c.now,
@@ -373,6 +373,15 @@ func (b *Broker) Addrs() []string {
 	var out []string
 	for _, e := range b.endpoints {
 		out = append(out, e.address.String())
+	}
+	return out
+}
+
+// Advertised returns where clients are told to connect, for each listener of Addrs.
+func (b *Broker) Advertised() []metadata.Endpoint {
+	var out []metadata.Endpoint
+	for i := range b.endpoints {
+		out = append(out, b.endpoints[i].Endpoint)
 	}
 	return out
 }

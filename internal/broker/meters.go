@@ -33,7 +33,7 @@ func (b *Broker) countRebalances(entries []journal.Entry) {
 func countPhases(groups *meter.Groups, e *journal.Entry) {
 	switch {
 	case e.After == 0:
-	case e.Type == journal.TypeConsumer:
+	case journal.Assigns(e.Type):
 		groups.Took(meter.Reconcile, e.Time.Sub(e.Started))
 	case e.JoinPhase >= 0 && e.SyncPhase >= 0:
 		groups.Took(meter.Join, e.JoinPhase)

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,6 +46,12 @@ func (r *redisSide) counter() handler.Counter {
 // checker returns the store if it can check its logs, or nothing.
 func (b *Broker) checker() store.Checker {
 	c, _ := b.store.(store.Checker)
+	return c
+}
+
+// converter returns the store if it can convert its logs, or nothing.
+func (b *Broker) converter() store.Converter {
+	c, _ := b.store.(store.Converter)
 	return c
 }
 
@@ -94,6 +101,9 @@ func (b *Broker) openRedis(ctx context.Context) error {
 	b.logger.Info("connected to Redis", "server", report.String())
 	for _, w := range report.Warnings {
 		b.logger.Warn(w)
+	}
+	if err := conn.CheckRights(ctx, client, cmp.Or(b.cfg.Get("muster.redis.prefix"), redis.DefaultPrefix)); err != nil {
+		return err
 	}
 	if err := b.takeNode(ctx); err != nil {
 		return err

@@ -44,7 +44,7 @@ func readSecret(name string, logger *slog.Logger) (string, error) {
 		return "", fmt.Errorf("it has more than %d bytes", maxSecretFile)
 	}
 	if info, err := f.Stat(); err == nil && isWorldReadable(info) {
-		logger.Warn("everybody on this machine can read a file that settings name", "file", name)
+		logger.Warn("a file that settings name can be read by every user of this machine", "file", name)
 	}
 	return strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"), nil
 }

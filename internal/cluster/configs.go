@@ -32,7 +32,7 @@ var (
 )
 
 // maxAltered bounds what the altered settings of a broker take together, whose
-// names anybody can make up.
+// names anyone can make up.
 const maxAltered = 256 << 10
 
 // AlterTopic changes settings of a topic: all of them if replace is set, those
@@ -60,8 +60,28 @@ func (c *Controller) AlterTopic(ctx context.Context, name string, changes []meta
 	})
 }
 
+// SetLayout writes down that the store has all partitions of a topic in another layout by now. That is the
+// only way in which the setting changes.
+func (c *Controller) SetLayout(ctx context.Context, name, layout string) error {
+	return c.durably(ctx, func() error {
+		image := c.image.Load()
+		old := image.Topic(name)
+		if old == nil {
+			return metadata.Refuse(kerr.UnknownTopicOrPartition, "there is no topic %q", name)
+		}
+		t := *old
+		t.Set = maps.Clone(old.Set)
+		t.Set[layoutSetting] = layout
+		edit := image.Edit()
+		edit.PutTopic(t)
+		return c.change(ctx, edit, topicRecord(t, c.shared != nil))
+	})
+}
+
+const layoutSetting = "muster.redis.layout"
+
 // fixed are the topic settings that say what the stored records look like.
-var fixed = []string{"muster.redis.layout", "muster.redis.sequence.bits"}
+var fixed = []string{layoutSetting, "muster.redis.sequence.bits"}
 
 // checkFixed refuses to change how a topic's records are laid out, and what an
 // internal topic cannot do without.

@@ -11,7 +11,7 @@ import (
 	"muster/internal/metadata/config"
 )
 
-// Limits of the settings of groups: anybody may give some to a group of any name,
+// Limits of the settings of groups: anyone may give some to a group of any name,
 // whether there is such a group or not.
 const (
 	maxGroupName  = math.MaxInt16 // as in the records of a group

@@ -111,7 +111,7 @@ func (c *Controller) watch(ctx context.Context) {
 
 // isSteady says whether this broker has been able to renew its lease for as long
 // as a lease lasts. Only then can it conclude that a broker without a lease is gone,
-// and not that the store was away for everybody.
+// and not that the store was away for everyone.
 func (c *Controller) isSteady() bool {
 	since := c.steady.Load()
 	return since != 0 && int64(c.clock())-since >= int64(c.opts.Lease.TTL()) && c.Alive()

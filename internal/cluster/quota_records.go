@@ -54,7 +54,7 @@ func parseQuotaEntity(s string) (e metadata.QuotaEntity, err error) {
 		}
 	}
 	if e == (metadata.QuotaEntity{}) || quotaKeyOf(e) != keyQuotaPrefix+s {
-		return e, fmt.Errorf("metadata record of quotas of %q, which is nobody", s)
+		return e, fmt.Errorf("metadata record of quotas of %q, which names no entity", s)
 	}
 	return e, nil
 }

@@ -30,6 +30,7 @@ func (h *Handler) offsetCommit(ctx context.Context, c *call) (kmsg.Response, err
 	asked := req.Topics
 	known, all := c.existing(req)
 	req.Topics = known
+	h.converter.Commits(ctx, c.image, req)
 	resp := req.ResponseKind().(*kmsg.OffsetCommitResponse)
 	if all || len(known) > 0 {
 		resp = c.asking(h.opts.Groups).Do(ctx, req.Group, c.client(), req).(*kmsg.OffsetCommitResponse)

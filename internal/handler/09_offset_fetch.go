@@ -63,6 +63,7 @@ func (h *Handler) offsetsOf(ctx context.Context, c *call, req *kmsg.OffsetFetchR
 		if asked[resp.Groups[i].Group].Topics == nil {
 			c.omitTopics(&resp.Groups[i])
 		}
+		h.converter.Fetched(ctx, &resp.Groups[i])
 		h.nativePositions(ctx, &resp.Groups[i])
 	}
 	h.countBehind(ctx, req, resp)

@@ -35,6 +35,9 @@ func (h *Handler) offsetForLeaderEpoch(_ context.Context, c *call) (kmsg.Respons
 				err = part.CheckEpoch(p.CurrentLeaderEpoch)
 			}
 			if err == nil {
+				err = part.CheckAsked(p.LeaderEpoch)
+			}
+			if err == nil {
 				end := part.EpochEnd(p.LeaderEpoch)
 				found.LeaderEpoch, found.EndOffset = end.Epoch, end.EndOffset
 			}

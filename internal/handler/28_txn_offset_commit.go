@@ -34,6 +34,7 @@ func (h *Handler) txnOffsetCommit(ctx context.Context, c *call) (kmsg.Response, 
 	asked := req.Topics
 	known, all := c.existingInTxn(asked)
 	req.Topics = known
+	h.converter.TxnCommits(ctx, c.image, req)
 	resp := req.ResponseKind().(*kmsg.TxnOffsetCommitResponse)
 	if all || len(known) > 0 {
 		resp = h.awaitFrom(ctx, c, h.opts.Groups, req.Group).(*kmsg.TxnOffsetCommitResponse)

@@ -101,7 +101,7 @@ func newPartFilter(comp *kmsg.DescribeClientQuotasRequestComponent) (partFilter,
 		if comp.Match == nil {
 			return f, metadata.Refuse(kerr.InvalidRequest, "Request specified MATCH_TYPE_EXACT, but set match string to null.")
 		}
-		f.exact, f.never = metadata.Some(*comp.Match), *comp.Match == "" // That is nobody's name.
+		f.exact, f.never = metadata.Some(*comp.Match), *comp.Match == "" // That is no one's name.
 		if addr, err := netip.ParseAddr(*comp.Match); err == nil && comp.EntityType == quotaIP {
 			f.exact.Name = auth.Host(addr)
 		}

@@ -2,7 +2,7 @@
 //
 //	v0 flexible
 //
-// Tagged fields of muster's own ask how many records partitions have, and to check one: see lengths.go and check.go.
+// Tagged fields of muster's own ask how many records partitions have, to check one, and to convert a topic: see lengths.go and check.go.
 
 package handler
 
@@ -60,6 +60,7 @@ func (h *Handler) describeTopicPartitions(ctx context.Context, c *call) (kmsg.Re
 	}
 	h.tellRecords(ctx, c.image, req, resp)
 	h.checkFirst(ctx, req, resp)
+	h.convertFirst(ctx, c, req, resp)
 	return resp, nil
 }
 

@@ -35,6 +35,7 @@ var changes = map[int16]func(*call, kmsg.Response) []change{
 	47: deletedOffsets,
 	49: quotasChanged,
 	51: usersChanged,
+	75: convertedTopic,
 }
 
 // tellChanges tells the audit what a request has changed. Whether someone may was

@@ -8,6 +8,8 @@ import (
 
 	"muster/internal/audit"
 	"muster/internal/metadata"
+	"muster/internal/protocol"
+	"muster/internal/store"
 )
 
 func createdTopics(c *call, resp kmsg.Response) []change {
@@ -174,6 +176,33 @@ func configResource(kind kmsg.ConfigResourceType, name string, details map[resou
 		}
 	}
 	return out
+}
+
+// convertedTopic tells which partition was converted, and when the topic was.
+func convertedTopic(c *call, resp kmsg.Response) []change {
+	req := c.req.(*kmsg.DescribeTopicPartitionsRequest)
+	for _, t := range resp.(*kmsg.DescribeTopicPartitionsResponse).Topics {
+		for i := range t.Partitions {
+			out := protocol.GetConverting(&t.Partitions[i].UnknownTags)
+			if out == nil || !out.Done {
+				continue
+			}
+			for j := range req.Topics {
+				ask := protocol.AsksConvert(&req.Topics[j].UnknownTags)
+				if ask == nil {
+					continue
+				}
+				detail := map[string]string{
+					protocol.ConvertSwitch: fmt.Sprintf("partition %d converted to layout %s", t.Partitions[i].Partition, store.LayoutIndexed),
+					protocol.ConvertFinish: fmt.Sprintf("muster.redis.layout=%s", store.LayoutIndexed),
+				}[ask.Step]
+				if detail != "" {
+					return []change{{audit.SettingsChanged, []audit.Resource{{Type: audit.TypeTopic, Name: *t.Topic, Detail: detail}}}}
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // some is the first few of a list that may be long, for one line.

@@ -2,11 +2,13 @@ package handler
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/auth"
 	"muster/internal/protocol"
 	"muster/internal/store"
 )
@@ -56,6 +58,37 @@ func (h *Handler) checkPartition(ctx context.Context, topic string, p *kmsg.Desc
 	protocol.SetCheck(&p.UnknownTags, &protocol.Check{
 		Unable: c.Unable, Layout: string(c.Layout), Start: c.Start, End: c.End, Next: c.Next, Records: c.Records, Deleted: c.Deleted, Wrong: c.Wrong,
 	})
+}
+
+// convertFirst takes a step in the conversion of a topic, of the first one for which the request asks for it
+// (protocol.TagConvert). Beyond what the request needs it takes ALTER on the topic.
+func (h *Handler) convertFirst(ctx context.Context, c *call, req *kmsg.DescribeTopicPartitionsRequest, resp *kmsg.DescribeTopicPartitionsResponse) {
+	i := slices.IndexFunc(req.Topics, func(t kmsg.DescribeTopicPartitionsRequestTopic) bool {
+		return protocol.AsksConvert(&t.UnknownTags) != nil
+	})
+	if i < 0 {
+		return
+	}
+	ask := protocol.AsksConvert(&req.Topics[i].UnknownTags)
+	at := slices.IndexFunc(resp.Topics, func(t kmsg.DescribeTopicPartitionsResponseTopic) bool {
+		return *t.Topic == req.Topics[i].Topic && len(t.Partitions) > 0
+	})
+	if at < 0 {
+		return
+	}
+	t := &resp.Topics[at]
+	if !c.may(auth.Alter, auth.Topic, *t.Topic) {
+		*t = undescribed(*t.Topic, kerr.TopicAuthorizationFailed)
+		return
+	}
+	p := &t.Partitions[0]
+	out, err := h.converter.Step(ctx, c.image, c.origin.Host, ask, store.TopicPartition{Topic: *t.Topic, Partition: p.Partition})
+	if err != nil {
+		h.opts.Logger.Warn("a step of a conversion failed", "topic", *t.Topic, "partition", p.Partition, "step", ask.Step, "error", err)
+		p.ErrorCode, _ = h.code(err)
+		return
+	}
+	protocol.SetConverting(&p.UnknownTags, out)
 }
 
 // notRedis says what stands for a check where partitions have no index.

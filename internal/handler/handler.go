@@ -19,6 +19,7 @@ import (
 
 	"muster/internal/audit"
 	"muster/internal/auth"
+	"muster/internal/convert"
 	"muster/internal/coordinator"
 	"muster/internal/metadata"
 	"muster/internal/meter"
@@ -40,6 +41,8 @@ type Controller interface {
 	// LogEndOffset is that of the metadata.
 	LogEndOffset() int64
 	AlterTopic(ctx context.Context, name string, changes []metadata.ConfigChange, replace, validateOnly bool) error
+	// SetLayout writes down that a topic was converted.
+	SetLayout(ctx context.Context, name, layout string) error
 	AlterGroup(ctx context.Context, group string, changes []metadata.ConfigChange, replace, validateOnly bool) error
 	AlterBroker(ctx context.Context, changes []metadata.ConfigChange, replace, validateOnly bool) error
 	// AlterUsers, CreateRules, DeleteRules and AlterQuotas answer each change by itself,
@@ -67,10 +70,11 @@ type Options struct {
 	Partitions   Partitions
 	Groups       Coordinator
 	Transactions Coordinator
-	Native       Native        // nil for a store without groups of its own
-	Counter      Counter       // nil for a store whose offsets have no gaps
-	Checker      store.Checker // nil for a store that cannot check its logs
-	Lengths      store.Lengths // nil for a store whose offsets have no gaps
+	Native       Native          // nil for a store without groups of its own
+	Counter      Counter         // nil for a store whose offsets have no gaps
+	Checker      store.Checker   // nil for a store that cannot check its logs
+	Converter    store.Converter // nil for a store that cannot convert its logs
+	Lengths      store.Lengths   // nil for a store whose offsets have no gaps
 	Logger       *slog.Logger
 	Now          func() time.Time
 	// Tail says how many offsets at the end of a partition are of nothing to read, in
@@ -106,14 +110,15 @@ type Options struct {
 
 // Handler serves all requests.
 type Handler struct {
-	opts     Options
-	sessions *sessions
-	records  records
-	lately   lately
-	denials  denials
-	limits   *limits
-	fetched  *fetched
-	checking chan struct{} // held by the request that has a partition checked
+	opts      Options
+	sessions  *sessions
+	records   records
+	lately    lately
+	denials   denials
+	limits    *limits
+	fetched   *fetched
+	checking  chan struct{} // held by the request that has a partition checked, or converts one
+	converter *convert.Converter
 }
 
 // New returns a handler.
@@ -124,7 +129,15 @@ func New(opts Options) *Handler {
 	if opts.Panicked == nil {
 		opts.Panicked = func() {}
 	}
-	return &Handler{opts: opts, sessions: newSessions(opts.SessionSlots, opts.Now), records: records{free: recordBudget}, limits: newLimits(), fetched: newFetched(opts.Now), checking: make(chan struct{}, 1)}
+	h := &Handler{opts: opts, sessions: newSessions(opts.SessionSlots, opts.Now), records: records{free: recordBudget}, limits: newLimits(), fetched: newFetched(opts.Now), checking: make(chan struct{}, 1)}
+	h.converter = convert.New(convert.Options{
+		Store: opts.Converter, Partition: h.find, Groups: opts.Groups, Assigned: AssignedPartitions, Committed: h.noteCommitted,
+		SetLayout: func(ctx context.Context, topic, layout string) error {
+			return opts.Controller.SetLayout(ctx, topic, layout)
+		},
+		Turn: h.checking, Now: opts.Now, Logger: opts.Logger,
+	})
+	return h
 }
 
 // Origin is where a request comes from.

@@ -69,8 +69,9 @@ type Partition struct {
 	notBefore time.Time        // when a failed log may be opened again
 	resting   error            // why not before
 
-	dirty   atomic.Bool // on the manager's list for the background flush
-	waiters waiters
+	dirty    atomic.Bool // on the manager's list for the background flush
+	waiters  waiters
+	failures failures
 	// watchedUntil is how long, in Unix nanoseconds, readers need not look for
 	// what others appended.
 	watchedUntil atomic.Int64
@@ -229,6 +230,14 @@ func (p *Partition) Refresh(ctx context.Context) *kerr.Error {
 	return nil
 }
 
+// Freshen is Refresh, unless the log is watched: then what others have added is known, or about to be.
+func (p *Partition) Freshen(ctx context.Context) *kerr.Error {
+	if p.watched() {
+		return nil
+	}
+	return p.Refresh(ctx)
+}
+
 // Size returns how many bytes the partition holds.
 func (p *Partition) Size() int64 { return p.log.Load().Size() }
 
@@ -320,6 +329,47 @@ func (p *Partition) wireError(what string, err error) *kerr.Error {
 	case errors.Is(err, errFull):
 		return kerr.KafkaStorageError // It is logged when it is tried.
 	}
-	p.deps.logger.Error("storage failed", "topic", p.topic, "partition", p.index, "doing", what, "error", err)
+	if again, ok := p.failures.say(what, err.Error(), p.deps.now()); ok {
+		args := []any{"topic", p.topic, "partition", p.index, "doing", what, "error", err}
+		if again > 0 {
+			args = append(args, "repeated", again)
+		}
+		p.deps.logger.Error("storage failed", args...)
+	}
 	return kerr.KafkaStorageError
+}
+
+// sayAgain is after how long a failure that stays the same is logged again: clients try again ten
+// times a second.
+const sayAgain = 30 * time.Second
+
+// failures is what was logged last of a partition's failures, by what was attempted.
+type failures struct {
+	mu   sync.Mutex
+	last map[string]failure
+}
+
+type failure struct {
+	text  string
+	at    time.Time
+	again int // how often it came since
+}
+
+// say tells whether a failure is to be logged, and how often it came since it was logged last.
+func (f *failures) say(what, text string, now time.Time) (again int, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if last := f.last[what]; last.text == text {
+		if now.Sub(last.at) < sayAgain {
+			last.again++
+			f.last[what] = last
+			return 0, false
+		}
+		again = last.again
+	}
+	if f.last == nil {
+		f.last = map[string]failure{}
+	}
+	f.last[what] = failure{text: text, at: now}
+	return again, true
 }

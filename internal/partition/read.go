@@ -84,6 +84,10 @@ func (p *Partition) Read(ctx context.Context, f Fetch) Fetched {
 			}
 		}
 	}
+	if f.Offset > end && l.before(f.Offset) {
+		out.Err = kerr.OffsetNotAvailable // Consumers ask again, until their group has them begin anew.
+		return out
+	}
 	if f.Offset < start || f.Offset > end {
 		out.Err = kerr.OffsetOutOfRange
 		return out

@@ -66,6 +66,8 @@ func (p *Partition) reopen(ctx context.Context) (end int64, l *openLog, err erro
 	switch {
 	case p.closed:
 		return 0, nil, store.ErrClosed
+	case p.cut.Load():
+		return 0, nil, errCut
 	case p.mustReopen():
 		err = p.openAgain(ctx)
 		return p.HighWatermark(), p.log.Load(), err

@@ -14,11 +14,8 @@ const (
 	// watchPause is the time between two looks, if no one waits or much happens.
 	watchPause = 50 * time.Millisecond
 	// watchFor is how long one look waits for something to happen. For as long,
-	// a log that someone has just begun to wait for is not watched. It is more
-	// when there are many logs, each of which costs a little.
-	watchFor    = 100 * time.Millisecond
-	watchEach   = watchFor / 1000
-	maxWatchFor = time.Second
+	// a log that someone has just begun to wait for is not watched.
+	watchFor = 100 * time.Millisecond
 	// watchSlack is how late the next look may come before readers look for
 	// themselves.
 	watchSlack = time.Second
@@ -53,12 +50,11 @@ func (m *Manager) watchOnce(ctx context.Context, w store.Watcher) bool {
 	if len(parts) == 0 {
 		return false
 	}
-	wait := min(max(watchFor, time.Duration(len(parts))*watchEach), maxWatchFor)
-	until := time.Now().Add(wait + watchSlack)
+	until := time.Now().Add(watchFor + watchSlack)
 	for _, p := range parts {
 		p.watchedUntil.Store(until.UnixNano())
 	}
-	changed, err := w.AwaitChange(ctx, logs, wait)
+	changed, err := w.AwaitChange(ctx, logs, watchFor)
 	if err != nil {
 		for _, p := range parts {
 			p.watchedUntil.Store(0)

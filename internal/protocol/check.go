@@ -2,7 +2,6 @@ package protocol
 
 import (
 	"encoding/binary"
-	"encoding/json"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -45,19 +44,7 @@ func AsksCheck(topic *kmsg.Tags) (from int64, asks bool) {
 }
 
 // SetCheck puts what was found into a partition of a DescribeTopicPartitions response.
-func SetCheck(partition *kmsg.Tags, c *Check) {
-	if value, err := json.Marshal(c); err == nil { // There is nothing in it that could not be written.
-		partition.Set(TagCheck, value)
-	}
-}
+func SetCheck(partition *kmsg.Tags, c *Check) { setJSON(partition, TagCheck, c) }
 
 // GetCheck returns what was found in a partition, nil if it was not checked.
-func GetCheck(partition *kmsg.Tags) (out *Check) {
-	partition.Each(func(tag uint32, value []byte) {
-		c := new(Check)
-		if tag == TagCheck && json.Unmarshal(value, c) == nil {
-			out = c
-		}
-	})
-	return out
-}
+func GetCheck(partition *kmsg.Tags) *Check { return getJSON[Check](partition, TagCheck) }

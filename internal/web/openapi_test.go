@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"muster/internal/assert"
 )
 
 type object = map[string]any
@@ -157,8 +159,6 @@ func TestGeneratedFilesAreCurrent(t *testing.T) {
 		}
 		got, err := os.ReadFile(name)
 		must(t, err)
-		if !bytes.Equal(got, want) {
-			t.Errorf("%s is out of date; make generate writes it", name)
-		}
+		assert.True(t, bytes.Equal(got, want), "%s is out of date; make generate writes it", name)
 	}
 }

@@ -152,6 +152,10 @@ func (a *api) ownTopic(c *call) (*TopicDetail, error) {
 		At: known(s.At), Name: t.Name, ID: t.ID.String(), Internal: t.Internal, Partitions: partitionsOf(t, s),
 		Groups: []TopicGroup{}, Incomplete: a.unasked(c, "partitions and groups"),
 	}
+	if prefix := t.Config.StreamPrefix; prefix != "" && !t.Internal {
+		prefix += ":" + name + ":"
+		out.Streams = &prefix
+	}
 	if a.gate.Sees(c.asks(auth.DescribeConfigs, auth.Topic, name)) {
 		out.Settings = []TopicSetting{}
 		for _, d := range config.TopicDefs() {

@@ -108,6 +108,7 @@ type TopicDetail struct {
 	Settings   []TopicSetting   `json:"settings" null:"yes" doc:"those that were set for this topic; null unless you may DESCRIBE_CONFIGS the topic"`
 	Groups     []TopicGroup     `json:"groups" doc:"that read it or have committed offsets of it, of those that you may see, by name"`
 	MoreGroups int              `json:"moreGroups" doc:"how many there are besides these; /groups?topic= lists all"`
+	Streams    *string          `json:"streams" doc:"what the Redis keys of its streams begin with; the number of the partition follows. null if Redis clients cannot read its records"`
 	Incomplete []Silent         `json:"incomplete" doc:"brokers whose partitions and groups are not in the answer"`
 }
 

@@ -44,6 +44,15 @@ func RedisLayouts() []string {
 	return names
 }
 
+// streamPrefix is what the keys of the streams begin with in which Redis clients find a topic's
+// records; "" if there are none.
+func streamPrefix(b *Broker, t Traits) string {
+	if !t.SharedWriters {
+		return ""
+	}
+	return b.Get("muster.redis.prefix")
+}
+
 // traitsOf returns how a topic is kept that has this layout in Redis.
 func traitsOf(b *Broker, layout string) Traits {
 	if b.Get("muster.store") != "redis" {

@@ -29,6 +29,7 @@ type Topic struct {
 	RedisLayout     string
 	SequenceBits    int
 	Traits          Traits
+	StreamPrefix    string // of the keys of streams that Redis clients can read; empty if there are none
 }
 
 // CheckTopic says whether a topic setting may have a value.
@@ -59,6 +60,7 @@ func NewTopic(b *Broker, set map[string]string) Topic {
 	policy := SplitList(get("cleanup.policy"))
 	ratio, _ := strconv.ParseFloat(get("min.cleanable.dirty.ratio"), 64)
 	layout := get("muster.redis.layout")
+	traits := traitsOf(b, layout)
 	return Topic{
 		Compact:         slices.Contains(policy, "compact"),
 		Delete:          slices.Contains(policy, "delete"),
@@ -80,7 +82,8 @@ func NewTopic(b *Broker, set map[string]string) Topic {
 		MinInSync:       int(num("min.insync.replicas")),
 		RedisLayout:     layout,
 		SequenceBits:    int(num("muster.redis.sequence.bits")),
-		Traits:          traitsOf(b, layout),
+		Traits:          traits,
+		StreamPrefix:    streamPrefix(b, traits),
 	}
 }
 

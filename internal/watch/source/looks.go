@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"muster/internal/group"
+	"muster/internal/journal"
 	"muster/internal/metadata"
 	"muster/internal/watch"
 	"muster/internal/watch/lag"
@@ -74,7 +75,7 @@ func (l *looking) convert() []watch.Group {
 		look, g := &l.looks[i], &l.groups[i]
 		g.Seen, g.Quiet, g.Same = nil, lag.Loud, false
 		g.Row = list.GroupRow{Name: look.Name, Type: look.Type, State: look.State}
-		g.Tells = look.Type == typeConsumer || look.State == "Stable" && look.ProtocolType == "consumer"
+		g.Tells = journal.Assigns(look.Type) || look.State == "Stable" && look.ProtocolType == "consumer"
 		g.Offsets = g.Offsets[:0]
 		for _, o := range look.Offsets {
 			g.Offsets = append(g.Offsets, watch.Offset{
@@ -85,9 +86,6 @@ func (l *looking) convert() []watch.Group {
 	}
 	return l.groups
 }
-
-// typeConsumer is the type of groups of the consumer protocol.
-const typeConsumer = "consumer"
 
 func (l *looking) convertMembers(look *group.Look, g *watch.Group) {
 	g.Members = slices.Grow(g.Members[:0], len(look.Members))[:len(look.Members)]
@@ -102,7 +100,7 @@ func (l *looking) convertMembers(look *group.Look, g *watch.Group) {
 				m.Parts = append(m.Parts, watch.Part{Topic: t.Name, Partition: p.Partition})
 			}
 		}
-		if g.Tells && look.Type != typeConsumer {
+		if g.Tells && !journal.Assigns(look.Type) {
 			m.Parts = l.assigned(from.Assignment, m.Parts, parts)
 			parts -= len(m.Parts)
 			names -= l.subscribed(from.Subscription, names)

@@ -105,7 +105,7 @@ func (s *Source) Prepare(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, refreshTime)
 	defer cancel()
 	s.refreshFrom = inTurn(ctx, len(all), s.refreshFrom, func(i int) {
-		_ = all[i].Refresh(ctx) // What could not be asked is as it was.
+		_ = all[i].Freshen(ctx) // What could not be asked is as it was.
 	})
 }
 

@@ -75,24 +75,25 @@ func (h *Hints) near(ctx context.Context, name string, list func(*kadm.Client) (
 // operations says what commands do with resources of a type, as rules name it. Those that
 // read what is there do so by describe.
 var operations = map[string]map[auth.ResourceType]auth.Operation{
-	"produce":       {auth.Topic: auth.Write, auth.TransactionalID: auth.Write},
-	"consume":       {auth.Topic: auth.Read, auth.Group: auth.Read},
-	"topics create": {auth.Topic: auth.Create, auth.Cluster: auth.Create},
-	"topics delete": {auth.Topic: auth.Delete},
-	"topics alter":  {auth.Topic: auth.AlterConfigs},
-	"groups reset":  {auth.Topic: auth.Read, auth.Group: auth.Read},
-	"groups delete": {auth.Group: auth.Delete, auth.Topic: auth.Read},
-	"users create":  {auth.Cluster: auth.Alter},
-	"users delete":  {auth.Cluster: auth.Alter},
-	"acls add":      {auth.Cluster: auth.Alter},
-	"acls remove":   {auth.Cluster: auth.Alter},
-	"quotas list":   {auth.Cluster: auth.DescribeConfigs},
-	"quotas set":    {auth.Cluster: auth.AlterConfigs},
-	"quotas remove": {auth.Cluster: auth.AlterConfigs},
-	"audit":         {auth.Topic: auth.Read},
-	"txns abort":    {auth.Cluster: auth.Alter},
-	"secret rotate": {auth.Cluster: auth.Alter},
-	"brokers drain": {auth.Cluster: auth.AlterConfigs},
+	"produce":        {auth.Topic: auth.Write, auth.TransactionalID: auth.Write},
+	"consume":        {auth.Topic: auth.Read, auth.Group: auth.Read},
+	"topics create":  {auth.Topic: auth.Create, auth.Cluster: auth.Create},
+	"topics delete":  {auth.Topic: auth.Delete},
+	"topics alter":   {auth.Topic: auth.AlterConfigs},
+	"topics convert": {auth.Topic: auth.Alter},
+	"groups reset":   {auth.Topic: auth.Read, auth.Group: auth.Read},
+	"groups delete":  {auth.Group: auth.Delete, auth.Topic: auth.Read},
+	"users create":   {auth.Cluster: auth.Alter},
+	"users delete":   {auth.Cluster: auth.Alter},
+	"acls add":       {auth.Cluster: auth.Alter},
+	"acls remove":    {auth.Cluster: auth.Alter},
+	"quotas list":    {auth.Cluster: auth.DescribeConfigs},
+	"quotas set":     {auth.Cluster: auth.AlterConfigs},
+	"quotas remove":  {auth.Cluster: auth.AlterConfigs},
+	"audit":          {auth.Topic: auth.Read},
+	"txns abort":     {auth.Cluster: auth.Alter},
+	"secret rotate":  {auth.Cluster: auth.Alter},
+	"brokers drain":  {auth.Cluster: auth.AlterConfigs},
 
 	"brokers undrain":       {auth.Cluster: auth.AlterConfigs},
 	"groups members remove": {auth.Group: auth.Read},
@@ -175,4 +176,10 @@ func seesAll(bits int32) bool {
 	return !slices.ContainsFunc([]auth.Operation{
 		auth.Create, auth.Alter, auth.Describe, auth.ClusterAction, auth.DescribeConfigs, auth.AlterConfigs, auth.IdempotentWrite,
 	}, func(op auth.Operation) bool { return bits&(1<<op) == 0 })
+}
+
+// IsNoTopic says whether an error is that there is no such topic.
+func IsNoTopic(err error) bool {
+	var topic *noTopicError
+	return errors.As(err, &topic)
 }

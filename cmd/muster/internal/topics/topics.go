@@ -1,4 +1,4 @@
-// Package topics has the commands about topics: list, describe, create, alter, delete and check.
+// Package topics has the commands about topics: list, describe, create, alter, delete, check and convert.
 //
 // They ask any Kafka broker, and show of a topic what the broker tells.
 package topics
@@ -22,14 +22,14 @@ func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "topics",
 		Aliases: []string{"topic"},
-		Short:   "List, describe, create, alter, delete and check topics",
+		Short:   "List, describe, create, alter, delete, check and convert topics",
 		Example: `  muster topics create orders --partitions 3 --config retention.ms=86400000
   muster topics list
   muster topics describe orders`,
 		Args: cli.SubcommandArgs,
 		RunE: cli.Help,
 	}
-	cmd.AddCommand(listCommand(), describeCommand(), createCommand(), alterCommand(), deleteCommand(), checkCommand())
+	cmd.AddCommand(listCommand(), describeCommand(), createCommand(), alterCommand(), deleteCommand(), checkCommand(), convertCommand())
 	return cmd
 }
 

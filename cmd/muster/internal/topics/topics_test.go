@@ -1,6 +1,10 @@
 package topics
 
-import "testing"
+import (
+	"testing"
+
+	"muster/internal/assert"
+)
 
 // What one partition does not tell is not told of the topic either: a sum of the others would
 // be taken for all of it.
@@ -19,18 +23,14 @@ func TestASumIsUnknownIfAPartitionIs(t *testing.T) {
 		s := topicState{partitions: c.partitions}
 		for i, got := range []*int64{s.records(), s.size()} {
 			want := []*int64{c.records, c.size}[i]
-			if (got == nil) != (want == nil) || got != nil && *got != *want {
-				t.Errorf("%s: %v, want %v", what, got, want)
-			}
+			assert.True(t, (got == nil) == (want == nil) && (got == nil || *got == *want), "%s: %v, want %v", what, got, want)
 		}
 	}
 }
 
 func TestSettingsAreGivenOnceByName(t *testing.T) {
 	names, values, err := settingFlag([]string{"retention.ms=5", "b=", "c=x=y"})
-	if err != nil || len(names) != 3 || *values["retention.ms"] != "5" || *values["b"] != "" || *values["c"] != "x=y" {
-		t.Errorf("%v, %v", values, err)
-	}
+	assert.True(t, err == nil && len(names) == 3 && *values["retention.ms"] == "5" && *values["b"] == "" && *values["c"] == "x=y", "%v, %v", values, err)
 	for _, wrong := range [][]string{{"a"}, {"=5"}, {"a=1", "a=2"}} {
 		if names, _, err := settingFlag(wrong); err == nil {
 			t.Errorf("%q sets %v", wrong, names)
