@@ -7,6 +7,7 @@
 //
 //	muster serve
 //	muster demo
+//	muster health
 //	muster top
 //	muster brokers list|drain|undrain
 //	muster topics list|describe|create|alter|delete
@@ -113,6 +114,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 }
 
 func rootCommand() *cobra.Command {
+	var printVersion bool
 	root := &cobra.Command{
 		Use:   "muster",
 		Short: "A Kafka-compatible broker in one binary",
@@ -123,11 +125,16 @@ to any Kafka broker.`,
   muster topics create orders --partitions 3
   echo 'hello' | muster produce orders
   muster consume orders`,
-		Version:       buildVersion().String(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cli.SubcommandArgs,
-		RunE:          cli.Help,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if printVersion {
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), buildVersion())
+				return err
+			}
+			return cli.Help(cmd, args)
+		},
 		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
 			if cmd.Flags().Lookup("broker") != nil {
 				serve.WarnOfEnvironment(cmd.ErrOrStderr(), os.Environ())
@@ -135,14 +142,27 @@ to any Kafka broker.`,
 		},
 	}
 	root.SetFlagErrorFunc(cli.FlagError)
-	root.SetVersionTemplate("{{.Version}}\n")
-	// Commands that only hold subcommands can be run, to refuse wrong ones, but
-	// their usage should not say so.
-	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(),
-		"{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", 1))
-	root.AddCommand(serve.Command(), serve.DemoCommand(), top.Command(), brokers.Command(), topics.Command(), groups.Command(), txns.Command(), records.ProduceCommand(), records.ConsumeCommand(),
+	root.SetUsageFunc(usageFunc(root.UsageFunc()))
+	// Not cobra's own flag: what it prints can be changed only by a template. Packages of
+	// templates call methods by name, so that the linker keeps every exported method of the
+	// program: a third of the binary.
+	root.Flags().BoolVarP(&printVersion, "version", "v", false, "version for muster")
+	root.AddCommand(serve.Command(buildVersion().Version), serve.DemoCommand(), serve.HealthCommand(), top.Command(), brokers.Command(), topics.Command(), groups.Command(), txns.Command(), records.ProduceCommand(), records.ConsumeCommand(),
 		security.UsersCommand(), security.AclsCommand(), security.QuotasCommand(), security.SecretCommand(), security.AuditCommand(), versionCommand())
 	return root
+}
+
+// usageFunc prints usages as cobra does. Commands that only hold subcommands can be run, to
+// refuse wrong ones, but their usage does not say so.
+func usageFunc(print func(*cobra.Command) error) func(*cobra.Command) error {
+	return func(cmd *cobra.Command) error {
+		if cmd.HasAvailableSubCommands() {
+			run := cmd.RunE
+			cmd.RunE = nil
+			defer func() { cmd.RunE = run }()
+		}
+		return print(cmd)
+	}
 }
 
 // markStart notes when a command's own code begins to run: an error before

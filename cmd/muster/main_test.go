@@ -18,6 +18,7 @@ import (
 
 	"muster"
 	"muster/cmd/muster/internal/cli"
+	"muster/internal/assert"
 	"muster/internal/redistest"
 )
 
@@ -59,9 +60,7 @@ func startBroker(t *testing.T, config muster.Config, properties ...string) *must
 	b, err := muster.Start(t.Context(), config)
 	must(t, err)
 	t.Cleanup(func() {
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, b.Close())
 	})
 	return b
 }
@@ -96,9 +95,7 @@ func (s *shell) args(args []string) []string {
 // ok fails the test unless the command succeeded, and returns its output.
 func (r *result) ok() string {
 	r.t.Helper()
-	if r.code != exitOK {
-		r.t.Fatalf("%s: exit code %d\nstdout: %s\nstderr: %s", r.line, r.code, r.stdout, r.err)
-	}
+	assert.MustTrue(r.t, r.code == exitOK, "%s: exit code %d\nstdout: %s\nstderr: %s", r.line, r.code, r.stdout, r.err)
 	return r.stdout
 }
 
@@ -106,9 +103,7 @@ func (r *result) ok() string {
 // the program's name, or is the hint at the help.
 func (r *result) fails(code int, texts ...string) *result {
 	r.t.Helper()
-	if r.code != code {
-		r.t.Errorf("%s: exit code %d, want %d\nstderr: %s", r.line, r.code, code, r.err)
-	}
+	assert.True(r.t, r.code == code, "%s: exit code %d, want %d\nstderr: %s", r.line, r.code, code, r.err)
 	for _, text := range texts {
 		if !strings.Contains(r.err, text) {
 			r.t.Errorf("%s: stderr does not have %q:\n%s", r.line, text, r.err)
@@ -120,9 +115,7 @@ func (r *result) fails(code int, texts ...string) *result {
 // prints demands the exact output of a command that succeeds.
 func (r *result) prints(want string) {
 	r.t.Helper()
-	if got := r.ok(); got != want {
-		r.t.Errorf("%s printed\n%s\nwant\n%s", r.line, got, want)
-	}
+	assert.Equal(r.t, r.ok(), want, "%s printed", r.line)
 }
 
 // decode parses the output as JSON, and refuses fields that T does not have.
@@ -131,21 +124,15 @@ func decode[T any](r *result) T {
 	var out T
 	d := json.NewDecoder(strings.NewReader(r.stdout))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&out); err != nil {
-		r.t.Fatalf("%s: %s in\n%s", r.line, err, r.stdout)
-	}
-	if d.More() {
-		r.t.Fatalf("%s: more than one JSON document in\n%s", r.line, r.stdout)
-	}
+	assert.Must(r.t, d.Decode(&out), "%s: in\n%s", r.line, r.stdout)
+	assert.MustFalse(r.t, d.More(), "%s: more than one JSON document in\n%s", r.line, r.stdout)
 	return out
 }
 
 // same fails the test unless both are equal.
 func same[T comparable](t *testing.T, what string, got, want T) {
 	t.Helper()
-	if got != want {
-		t.Errorf("%s is %v, want %v", what, got, want)
-	}
+	assert.Equal(t, got, want, "%s", what)
 }
 
 // freeAddress returns an address at which no one listens.
@@ -165,11 +152,19 @@ func TestMusterAloneExplainsItself(t *testing.T) {
 	same(t, "muster help", s.run("help").ok(), out)
 }
 
+func TestUsageShowsFlagsOnlyOfCommandsThatDoSomething(t *testing.T) {
+	s := &shell{t: t}
+	for line, want := range map[string]bool{"topics": false, "topics list": true, "serve": true, "": false} {
+		out := s.run(append(strings.Fields(line), "--help")...).ok()
+		same(t, line+": flags in the usage", strings.Contains(out, "[flags]\n"), want)
+	}
+}
+
 func TestEveryCommandHasHelpWithAnExample(t *testing.T) {
 	s := &shell{t: t}
 	for _, line := range []string{
 		"topics", "topics list", "topics describe", "topics create", "topics alter", "topics delete", "topics check",
-		"produce", "consume", "version", "completion", "serve",
+		"produce", "consume", "version", "completion", "serve", "health",
 		"users", "users list", "users create", "users set-password", "users delete", "acls", "acls list", "acls add", "acls remove", "acls why",
 		"quotas", "quotas list", "quotas set", "quotas remove", "audit",
 	} {
@@ -206,6 +201,7 @@ func TestWrongCommandLinesExitWithCode2(t *testing.T) {
 		"help topics lits":                        `muster topics has no command "lits"; did you mean "list"?`,
 		"serve --set x":                           `--set takes key=value, not "x"`,
 		"serve --listen x":                        `--listen takes host:port, not "x"`,
+		"health --http x":                         `--http takes an address such as http://127.0.0.1:9021, not "x"`,
 		"topics describe":                         "give the name of a topic",
 		"topics create":                           "give the name of a topic",
 		"topics create a --config x":              `--config takes name=value, not "x"`,
@@ -256,9 +252,7 @@ func TestWrongCommandLinesExitWithCode2(t *testing.T) {
 	} {
 		r := s.run(strings.Fields(line)...).fails(exitUsage, want, "--help' for its usage.")
 		same(t, line+": stdout", r.stdout, "")
-		if !strings.HasPrefix(r.err, "muster: ") {
-			t.Errorf("%s: stderr does not begin with the program's name: %s", line, r.err)
-		}
+		assert.True(t, strings.HasPrefix(r.err, "muster: "), "%s: stderr does not begin with the program's name: %s", line, r.err)
 	}
 }
 
@@ -325,17 +319,13 @@ func TestABrokerThatIsStoppedWhileItWaitsForItsNodeIDEndsInGoodOrder(t *testing.
 		}
 	}
 	same(t, "the exit code", <-ended, exitOK)
-	if !strings.Contains(last, "stopped before the broker was up") {
-		t.Errorf("its last words are %q", last)
-	}
+	assert.Contains(t, last, "stopped before the broker was up", "its last words")
 }
 
 func TestVersion(t *testing.T) {
 	s := &shell{t: t}
 	v := decode[version](s.run("version", "--json"))
-	if v.Version == "" || !strings.HasPrefix(v.Go, "go1.") || !strings.Contains(v.Platform, "/") {
-		t.Errorf("version --json is %+v", v)
-	}
+	assert.True(t, v.Version != "" && strings.HasPrefix(v.Go, "go1.") && strings.Contains(v.Platform, "/"), "version --json is %+v", v)
 	s.run("version").prints(v.String() + "\n")
 	s.run("--version").prints(v.String() + "\n")
 	v = version{Version: "v1.2.3", Revision: "0123456789abcdef", Modified: true, Go: "go1.26", Platform: "linux/amd64"}
@@ -360,9 +350,7 @@ func TestCompletionOffersTopicsAndSettings(t *testing.T) {
 		t.Errorf("--config completes to %q", out)
 	}
 	same(t, "--acks", complete("produce", "--acks", ""), "all\n1\n0\n:4\n")
-	if out := (&shell{t: t}).run("completion", "bash").ok(); !strings.Contains(out, "__start_muster") {
-		t.Error("completion bash prints no script")
-	}
+	assert.Contains(t, (&shell{t: t}).run("completion", "bash").ok(), "__start_muster", "completion bash prints no script")
 }
 
 func TestTableAlignsItsColumns(t *testing.T) {

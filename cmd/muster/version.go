@@ -22,6 +22,9 @@ type version struct {
 	Platform string `json:"platform"`
 }
 
+// released is the version of a release, which the linker sets.
+var released string
+
 func buildVersion() version {
 	v := version{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
@@ -30,6 +33,9 @@ func buildVersion() version {
 	}
 	if stamped := info.Main.Version; stamped != "" && stamped != "(devel)" {
 		v.Version = stamped
+	}
+	if released != "" {
+		v.Version = released
 	}
 	for _, s := range info.Settings {
 		switch s.Key {

@@ -11,15 +11,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"muster"
+	"muster/internal/assert"
 )
 
 // Each thing is deleted or refused by itself; if any is refused, the command fails and says
 // which.
 func TestADeletionFailsIfAnythingIsRefused(t *testing.T) {
 	b, err := muster.Start(t.Context(), muster.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = b.Close() })
 	refused := errors.New("thing two is in use")
 	run := func(args ...string) (string, error) {

@@ -3,6 +3,8 @@ package cli
 import (
 	"net"
 	"testing"
+
+	"muster/internal/assert"
 )
 
 func TestANameThatCannotBeResolvedIsToldWithoutTheResolver(t *testing.T) {
@@ -10,8 +12,6 @@ func TestANameThatCannotBeResolvedIsToldWithoutTheResolver(t *testing.T) {
 		"no such host": `the name "kafka" cannot be resolved: no such host`,
 		"dial udp 10.0.0.1:53: connect: network is unreachable": `the name "kafka" cannot be resolved: network is unreachable`,
 	} {
-		if got := DialCause(&net.DNSError{Name: "kafka", Server: "10.0.0.1:53", Err: err}); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		assert.Equal(t, DialCause(&net.DNSError{Name: "kafka", Server: "10.0.0.1:53", Err: err}), want)
 	}
 }

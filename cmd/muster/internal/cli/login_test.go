@@ -5,15 +5,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"muster/internal/assert"
 )
 
 // Flags come before what a file says: also a password alone, which is that of the file's user.
 func TestFlagsComeBeforeTheFileOfAClient(t *testing.T) {
 	file := func(name, text string) string {
 		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	password := file("password", "anns\n")
@@ -39,13 +39,9 @@ func TestFlagsComeBeforeTheFileOfAClient(t *testing.T) {
 	} {
 		id, brokers, err := c.l.Identity()
 		if c.err != "" {
-			if err == nil || !strings.Contains(err.Error(), c.err) {
-				t.Errorf("%s: %v", what, err)
-			}
+			assert.True(t, err != nil && strings.Contains(err.Error(), c.err), "%s: %v", what, err)
 			continue
 		}
-		if err != nil || *id != c.want || (brokers == "kafka-1:9092") != (c.l.commandConfig != "") {
-			t.Errorf("%s: %+v at %q (%v)", what, id, brokers, err)
-		}
+		assert.True(t, err == nil && *id == c.want && (brokers == "kafka-1:9092") == (c.l.commandConfig != ""), "%s: %+v at %q (%v)", what, id, brokers, err)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"muster/internal/assert"
 )
 
 func TestPasswordsThatOthersCanReadAreWarnedOf(t *testing.T) {
@@ -16,9 +18,7 @@ func TestPasswordsThatOthersCanReadAreWarnedOf(t *testing.T) {
 	folder := t.TempDir()
 	file := func(name, text string, mode os.FileMode) string {
 		path := filepath.Join(folder, name)
-		if err := os.WriteFile(path, []byte(text), mode); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(path, []byte(text), mode))
 		if err := os.Chmod(path, mode); err != nil { // Whatever the mask is.
 			t.Fatal(err)
 		}
@@ -48,8 +48,6 @@ func TestPasswordsThatOthersCanReadAreWarnedOf(t *testing.T) {
 		var out bytes.Buffer
 		c.f.warnOfSecrets(&out)
 		got := out.String()
-		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) || strings.Contains(got, "sesame") {
-			t.Errorf("%+v: %q, want %q", c.f, got, c.want)
-		}
+		assert.True(t, (got == "") == (c.want == "") && strings.Contains(got, c.want) && !strings.Contains(got, "sesame"), "%+v: %q, want %q", c.f, got, c.want)
 	}
 }

@@ -1,4 +1,5 @@
-// Package serve has the commands that run a broker: serve, and demo, which brings clients.
+// Package serve has the commands that run a broker: serve, and demo, which brings clients;
+// and health, which asks one how it is.
 //
 // Settings come from files, the environment and flags; what is unsafe or has no effect is
 // warned of.
@@ -11,11 +12,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"net"
 	"os"
 	"runtime"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,7 +22,6 @@ import (
 	"muster/cmd/muster/internal/cli"
 	"muster/internal/broker"
 	"muster/internal/metadata/config"
-	"muster/internal/words"
 )
 
 // serveFlags are the flags of muster serve.
@@ -34,11 +32,14 @@ type serveFlags struct {
 	http   string
 	config string
 	set    []string
+	// ready and untilEOF are for programs that start a broker.
+	ready, untilEOF bool
 	// warnings are about what was given and has no effect.
 	warnings []string
 }
 
-func Command() *cobra.Command {
+// Command runs a broker. The version is the one that --ready tells.
+func Command(version string) *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -52,16 +53,24 @@ and any number of brokers can share one Redis.
 
 Settings have Kafka's names. They are taken, each overriding the one before,
 from the file given with --config, from environment variables (num.partitions
-is MUSTER_NUM_PARTITIONS), from --set, and from the other flags.
+is MUSTER_NUM_PARTITIONS, or KAFKA_NUM_PARTITIONS as in Kafka's container image),
+from --set, and from the other flags.
 
 The defaults are Kafka's, but for --store mem, which is for tests: there
-group.initial.rebalance.delay.ms is 0, so that groups begin at once.`,
+group.initial.rebalance.delay.ms is 0, so that groups begin at once.
+
+For programs that start a broker: --ready prints one line of JSON to stdout once
+clients can connect, with the listeners (name, address, advertised), the address of
+HTTP, the pid and the version, so that a test can have free ports (--listen
+127.0.0.1:0) and need not read the log. --until-eof stops the broker when its
+stdin ends, and so no later than the program that holds the other end.`,
 		Example: `  muster serve
   muster serve --listen 0.0.0.0:9092 --data /var/lib/muster
   muster serve --store mem --set num.partitions=6
   muster serve --store redis://127.0.0.1:6379 --http 127.0.0.1:8080
   muster serve --http https://0.0.0.0:9021 --set muster.http.ssl.keystore.location=console.pem
-  muster serve --config server.properties`,
+  muster serve --config server.properties
+  muster serve --store mem --listen 127.0.0.1:0 --http off --ready --until-eof`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			props, err := f.properties(os.Environ())
@@ -69,7 +78,22 @@ group.initial.rebalance.delay.ms is 0, so that groups begin at once.`,
 				return err
 			}
 			f.warn(cmd.ErrOrStderr())
-			return serve(cmd.Context(), props, cmd.ErrOrStderr())
+			ctx := cmd.Context()
+			if f.untilEOF {
+				var stop func()
+				ctx, stop = context.WithCancel(ctx)
+				defer stop()
+				go func() {
+					_, _ = io.Copy(io.Discard, cmd.InOrStdin()) // An error is an end as well.
+					stop()
+				}()
+			}
+			return serve(ctx, props, cmd.ErrOrStderr(), func(b *broker.Broker) error {
+				if !f.ready {
+					return nil
+				}
+				return printReady(cmd.OutOrStdout(), b, version)
+			})
 		},
 	}
 	cmd.Flags().StringSliceVar(&f.listen, "listen", nil, "address to listen on, host:port (default 127.0.0.1:9092)")
@@ -78,6 +102,8 @@ group.initial.rebalance.delay.ms is 0, so that groups begin at once.`,
 	cmd.Flags().StringVar(&f.http, "http", "", "address for HTTP, host:port, or off (default 127.0.0.1:9021 if that is free); https://host:port for TLS, with the PEM file that muster.http.ssl.keystore.location names")
 	cmd.Flags().StringVar(&f.config, "config", "", "file with settings, in the form of server.properties")
 	cmd.Flags().StringArrayVar(&f.set, "set", nil, "a setting, key=value; may be given again")
+	cmd.Flags().BoolVar(&f.ready, "ready", false, "print one line of JSON once clients can connect")
+	cmd.Flags().BoolVar(&f.untilEOF, "until-eof", false, "stop when stdin ends")
 	return cmd
 }
 
@@ -90,8 +116,8 @@ const httpOff = "off"
 // a quarter of the work of a commit.
 const roomForGarbage = 16 << 20
 
-// serve runs a broker until ctx ends.
-func serve(ctx context.Context, props map[string]string, stderr io.Writer) error {
+// serve runs a broker until ctx ends. up is told when clients can connect.
+func serve(ctx context.Context, props map[string]string, stderr io.Writer, up func(*broker.Broker) error) error {
 	logger := slog.New(slog.NewTextHandler(stderr, nil))
 	b, err := broker.Open(ctx, broker.Config{Properties: props, Logger: logger, HTTP: cli.DefaultHTTP})
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
@@ -101,10 +127,20 @@ func serve(ctx context.Context, props map[string]string, stderr io.Writer) error
 	if err != nil {
 		return err
 	}
+	tell := func(state string) {
+		if err := notify(state); err != nil {
+			logger.Warn("systemd does not know the state of the broker", "err", err)
+		}
+	}
+	tell("READY=1")
+	if err := up(b); err != nil {
+		return errors.Join(err, b.Close())
+	}
 	room := make([]byte, roomForGarbage)
 	<-ctx.Done()
 	runtime.KeepAlive(room)
 	logger.Info("stopping")
+	tell("STOPPING=1")
 	if err := b.Close(); err != nil {
 		return fmt.Errorf("stop: %w", err)
 	}
@@ -124,6 +160,7 @@ func (f *serveFlags) properties(environ []string) (map[string]string, error) {
 			return nil, fmt.Errorf("%s: %w", f.config, err)
 		}
 	}
+	advertised := fromKafka(props, environ)
 	f.warnings = fromEnvironment(props, environ)
 	for _, s := range f.set {
 		name, value, ok := strings.Cut(s, "=")
@@ -138,6 +175,9 @@ func (f *serveFlags) properties(environ []string) (map[string]string, error) {
 		}
 	}
 	f.apply(props)
+	if advertised {
+		listenForAll(props)
+	}
 	if _, given := props[initialDelay]; !given && props["muster.store"] == "mem" {
 		props[initialDelay] = "0" // For tests, which know who will join.
 	}
@@ -181,53 +221,3 @@ func (f *serveFlags) apply(props map[string]string) {
 		props["muster.store"], props["muster.redis.url"] = "redis", url
 	}
 }
-
-const envPrefix = "MUSTER_"
-
-// fromEnvironment takes settings from variables like MUSTER_LOG_RETENTION_MS, and says which
-// ones look like settings and are none.
-func fromEnvironment(props map[string]string, environ []string) (unknown []string) {
-	names := map[string]string{}
-	for _, d := range config.BrokerDefs() {
-		names[strings.ToUpper(strings.ReplaceAll(strings.TrimPrefix(d.Name, "muster."), ".", "_"))] = d.Name
-	}
-	for _, e := range environ {
-		variable, value, _ := strings.Cut(e, "=")
-		short, ok := strings.CutPrefix(variable, envPrefix)
-		if !ok {
-			continue
-		}
-		if name, ok := names[short]; ok {
-			props[name] = value
-		} else if !slices.Contains(clientEnv, variable) {
-			near := ""
-			if n := words.Nearest(short, slices.Sorted(maps.Keys(names))); n != "" {
-				near = "; did you mean " + envPrefix + n + "?"
-			}
-			unknown = append(unknown, fmt.Sprintf("environment variable %s is not a setting%s", variable, near))
-		}
-	}
-	return unknown
-}
-
-// WarnOfEnvironment tells of variables that look like those of commands that talk to a broker.
-func WarnOfEnvironment(w io.Writer, environ []string) {
-	var known []string
-	for _, variable := range clientEnv {
-		known = append(known, strings.TrimPrefix(variable, envPrefix))
-	}
-	for _, unknown := range environ {
-		variable, _, _ := strings.Cut(unknown, "=")
-		short, ok := strings.CutPrefix(variable, envPrefix)
-		if !ok || len(fromEnvironment(map[string]string{}, []string{unknown})) == 0 {
-			continue
-		}
-		if near := words.Nearest(short, known); near != "" {
-			fmt.Fprintf(w, "warning: environment variable %s has no effect; did you mean %s?\n", variable, envPrefix+near)
-		}
-	}
-}
-
-// clientEnv are the variables of the other commands, which may be there for everything that
-// runs in a shell.
-var clientEnv = []string{cli.HTTPEnv, cli.BrokerEnv, cli.UserEnv, cli.PasswordFileEnv, cli.CommandConfigEnv, cli.TLSCAEnv}

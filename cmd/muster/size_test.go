@@ -1,0 +1,31 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+)
+
+// maxBinary is how large the stripped binary for linux/amd64 may be. What makes it much larger
+// is mostly not code of ours: with a call of reflect.Value.MethodByName, as in text/template,
+// the linker keeps every exported method.
+const maxBinary = 28_000_000
+
+// The packages are compiled as they are for the tests, so that it mostly links.
+func TestTheBinaryIsSmall(t *testing.T) {
+	if testing.Short() || runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		t.Skip("the limit is that of linux/amd64; the race detector would find nothing in it")
+	}
+	program := filepath.Join(t.TempDir(), "muster")
+	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-ldflags", "-s -w", "-o", program, ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	info, err := os.Stat(program)
+	must(t, err)
+	if info.Size() > maxBinary {
+		t.Errorf("the binary has %d bytes, more than %d; go build -ldflags=-dumpdep says what keeps what", info.Size(), maxBinary)
+	}
+}
