@@ -1,0 +1,3 @@
+import broker from './index.cjs';
+
+export const { startBroker, binary } = broker;

@@ -1,0 +1,3 @@
+import hooks from './node-test.cjs';
+
+export const { useBroker } = hooks;

@@ -1,0 +1,5 @@
+const { roundTrip } = require('./client.cjs');
+
+test('Jest gives the broker to tests', async () => {
+  expect(await roundTrip([process.env.KAFKA_BROKERS], 'jest')).toBe('hello');
+});
