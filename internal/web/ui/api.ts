@@ -946,6 +946,8 @@ export interface TopicDetail {
   groups: TopicGroup[];
   /** how many there are besides these; /groups?topic= lists all */
   moreGroups: number;
+  /** what the Redis keys of its streams begin with; the number of the partition follows. null if Redis clients cannot read its records */
+  streams: string | null;
   /** brokers whose partitions and groups are not in the answer */
   incomplete: Silent[];
 }

@@ -41,7 +41,7 @@ export async function act<N extends ActName>(name: N, params: Params, body: Body
   return said as Acts[N]["answer"];
 }
 
-/** Sends what changes something. It is not given up: nobody would know whether it was done. */
+/** Sends what changes something. It is not given up: no one would know whether it was done. */
 async function sent(to: string, init: RequestInit): Promise<{ answer: Response; body: unknown }> {
   const answer = await send(to, init);
   return { answer, body: await answer.json() };

@@ -106,7 +106,7 @@ export function ranges(numbers: number[]): string {
 
 export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** What a terminal would act upon, or nobody sees. */
+/** What a terminal would act upon, or no one sees. */
 const unprintable = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u;
 
 /** A word as printf takes it. */
@@ -116,7 +116,7 @@ const escaped = (text: string): string =>
     .join("");
 
 /**
- * What a shell takes for one word, as words.Shell has it. Names are anybody's choice, and commands are pasted into
+ * What a shell takes for one word, as words.Shell has it. Names are anyone's choice, and commands are pasted into
  * terminals: what these would act upon is written by printf, whose last newlines $() would cut off.
  */
 export function quoted(name: string): string {

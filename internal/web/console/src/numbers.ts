@@ -1,6 +1,6 @@
 // Numbers of partitions as people type them.
 
-/** What somebody typed is wrong. The broker was not asked. */
+/** What someone typed is wrong. The broker was not asked. */
 export class Mistyped extends Error {}
 
 /** What the form takes: numbers and ranges, with commas or spaces between. */

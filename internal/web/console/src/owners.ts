@@ -109,7 +109,7 @@ function letters(i: number): string {
   return i < 26 ? last : letters(Math.floor(i / 26) - 1) + last;
 }
 
-/** Somebody had a partition from then to then; null is nobody, undefined not known. */
+/** Someone had a partition from then to then; null is no one, undefined not known. */
 export interface Span {
   from: number;
   to: number;

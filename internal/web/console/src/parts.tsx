@@ -33,7 +33,7 @@ const stateMarks: Record<string, [mark: string, tone: string]> = {
   Reconciling: ["◑", "warn"],
 };
 
-/** The state of a group: a shape and a word, so that nobody needs to see the colour. */
+/** The state of a group: a shape and a word, so that no one needs to see the colour. */
 export function State({ of }: { of: string }) {
   const [mark, tone] = stateMarks[of] ?? ["◌", "quiet"];
   return (
@@ -51,7 +51,7 @@ export function Num({ children, quiet }: Children & { quiet?: boolean }) {
   return <td class={quiet ? "num quiet" : "num"}>{children}</td>;
 }
 
-/** The head of a column of buttons: nobody needs to see it, but those who listen want to know what is there. */
+/** The head of a column of buttons: no one needs to see it, but those who listen want to know what is there. */
 export function ActsHead() {
   return (
     <th scope="col">

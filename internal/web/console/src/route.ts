@@ -1,5 +1,5 @@
 // The address bar is the state: page, filters, order, tab and selection are read from it
-// and written to it, so that a link shows somebody else the same.
+// and written to it, so that a link shows someone else the same.
 import { computed, signal } from "@preact/signals";
 
 const here = signal(location.pathname + location.search);
@@ -14,7 +14,7 @@ function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
-    return part; // Somebody typed it.
+    return part; // Someone typed it.
   }
 }
 

@@ -3,13 +3,13 @@
 import { signal } from "@preact/signals";
 import type { Session } from "../../ui/api";
 
-/** Who somebody is and what is open to them; null before the broker has said so. */
+/** Who someone is and what is open to them; null before the broker has said so. */
 export const session = signal<Session | null>(null);
 
-/** Whether somebody has to log in before anything else is shown. */
+/** Whether someone has to log in before anything else is shown. */
 export const loginNeeded = signal(false);
 
-/** Whether somebody is logging out: nothing may be opened that would be refused. */
+/** Whether someone is logging out: nothing may be opened that would be refused. */
 export const leaving = signal(false);
 
 /** Sends a request as a page of the console: the browser does not ask for a password by itself then. */
@@ -40,7 +40,7 @@ export async function question(address: string, init: RequestInit = {}): Promise
   }
 }
 
-/** Takes note of who somebody is now. */
+/** Takes note of who someone is now. */
 export function enter(now: Session): void {
   session.value = now;
   loginNeeded.value = now.loginWanted && now.user === null;

@@ -1,4 +1,4 @@
-// Light and dark: as the system has it, unless somebody chose.
+// Light and dark: as the system has it, unless someone chose.
 import { signal } from "@preact/signals";
 
 type Theme = "system" | "light" | "dark";

@@ -30,7 +30,7 @@ function Bar({ rebalance, axis }: { rebalance: Rebalance; axis: Props["axis"] })
   );
 }
 
-/** How near marks may be, in percent of the axis: nearer ones share a button, or nobody could press them. */
+/** How near marks may be, in percent of the axis: nearer ones share a button, or no one could press them. */
 const near = 3;
 
 /** Puts rebalances, the latest first, together with those that are near. */

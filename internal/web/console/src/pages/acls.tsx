@@ -72,7 +72,7 @@ function Off() {
   );
 }
 
-/** How many rules are shown before somebody wants all. */
+/** How many rules are shown before someone wants all. */
 const few = 500;
 
 function Rules({ all }: { all: ACLRow[] }) {
@@ -160,7 +160,7 @@ function Add() {
   );
 }
 
-/** Whether somebody may do something, and which rule decides. The question is in the address. */
+/** Whether someone may do something, and which rule decides. The question is in the address. */
 function Why() {
   const kind = param("resource") || "TOPIC";
   const [who, setWho] = useState(param("who"));

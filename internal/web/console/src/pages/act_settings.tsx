@@ -10,7 +10,7 @@ import { param, withQuery } from "../route";
 
 export function TopicSettings({ topic }: { topic: string }) {
   const { data } = useAsk("topicConfigs", { topic }, {}, 30);
-  if (!data) return null; // Also if somebody may not see them.
+  if (!data) return null; // Also if someone may not see them.
   const every = param("settings") === "all";
   const shown = data.configs.filter((c) => every || c.set);
   return (

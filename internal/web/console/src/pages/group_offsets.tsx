@@ -13,7 +13,7 @@ const orders: Record<string, (p: GroupPartition) => number> = {
   margin: (p) => p.marginSeconds ?? Infinity,
 };
 
-/** How many rows are shown before somebody wants all. */
+/** How many rows are shown before someone wants all. */
 const few = 500;
 
 const verdicts: Record<string, string> = {

@@ -1,4 +1,4 @@
-// The page that is shown in place of any other while somebody has to log in: the address
+// The page that is shown in place of any other while someone has to log in: the address
 // stays, so that they see what they asked for afterwards.
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Problem, Session } from "../../../ui/api";

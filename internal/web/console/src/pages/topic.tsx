@@ -120,6 +120,7 @@ function Readers({ data }: { data: TopicDetail }) {
 }
 
 function Partitions({ data }: { data: TopicDetail }) {
+  const streams = data.streams;
   const count = data.partitions.length;
   const asked = Math.floor(Number(param("from")) / fewPartitions) * fewPartitions;
   const from = asked > 0 && asked < count ? asked : 0;
@@ -142,6 +143,7 @@ function Partitions({ data }: { data: TopicDetail }) {
             <th scope="col" class="num" title="what readers of committed records may read up to">Last stable</th>
             <th scope="col" class="num">Records</th>
             <th scope="col" class="num">Size</th>
+            {streams !== null && <th scope="col" title="the stream that Redis clients read and add to">Redis key</th>}
           </tr>
         </thead>
         <tbody>
@@ -157,10 +159,20 @@ function Partitions({ data }: { data: TopicDetail }) {
               </Num>
               <Num>{p.records === null ? "–" : f.count(p.records)}</Num>
               <Num>{p.bytes === null ? "–" : f.bytes(p.bytes)}</Num>
+              {streams !== null && (
+                <td>
+                  <code>{streams + p.partition}</code>
+                </td>
+              )}
             </tr>
           ))}
         </tbody>
       </Table>
+      {streams !== null && (
+        <p class="quiet">
+          Redis clients read the same records: <Command>{`redis-cli XRANGE ${f.quoted(streams + from)} - + COUNT 10`}</Command>
+        </p>
+      )}
     </Section>
   );
 }

@@ -17,13 +17,13 @@ export function Users() {
       add="Create a user"
       form={({ users }) => <Password others={users.map((u) => u.name)} />}
     >
-      {({ users }) => (users.length === 0 ? <Nobody /> : <Rows users={users} />)}
+      {({ users }) => (users.length === 0 ? <NoUsers /> : <Rows users={users} />)}
     </Listing>
   );
 }
 
 /** Without users there is no login; how that is switched on. */
-function Nobody() {
+function NoUsers() {
   return (
     <>
       <Empty title="No users yet">No login is needed: everyone who reaches the broker is User:ANONYMOUS. Once there is a user, the console and its API require a login.</Empty>
