@@ -93,7 +93,7 @@ func (c *Counter) Add(e Entry) bool {
 	return true
 }
 
-// ownerOf is whose place an entry takes. Names of logins that failed are anybody's.
+// ownerOf is whose place an entry takes. Names of logins that failed are anyone's.
 func ownerOf(e *Entry) string {
 	if e.Kind == LoginFailed {
 		return e.Host

@@ -67,7 +67,7 @@ func entries(n int) string {
 
 // who words someone by name, address and client id, as far as they are known.
 func (e *Entry) who() string {
-	name := "somebody"
+	name := "an unknown client"
 	if e.Principal != "" {
 		name = word(e.Principal)
 	}

@@ -1,7 +1,7 @@
 // Package auth decides who may do what. It is pure: rules and a question in, an
 // answer and its reason out, and no clock, lock, file or connection anywhere.
 //
-//	principal.go  who somebody is, and from where
+//	principal.go  who someone is, and from where
 //	kinds.go      resources, patterns, operations and permissions, with Kafka's numbers
 //	operations.go sets of operations, and what implies what
 //	rule.go       an ACL rule, what makes one nonsense, its form as a record

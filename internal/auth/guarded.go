@@ -1,6 +1,6 @@
 package auth
 
-// AuditTopic is the topic with the audit log. It tells what everybody does, so a rule must
+// AuditTopic is the topic with the audit log. It tells what everyone does, so a rule must
 // name it, or a prefix of its name: one for all topics shows that it exists, and no more.
 // Neither does allow.everyone.if.no.acl.found.
 const AuditTopic = "__audit_log"

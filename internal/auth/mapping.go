@@ -46,7 +46,7 @@ func ParseMapping(s string) (*Mapping, error) {
 		}
 	}
 	if len(m.rules) == 0 {
-		return nil, errors.New("there is no rule: nobody would have a principal")
+		return nil, errors.New("there is no rule, so no client would have a principal")
 	}
 	return m, nil
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Principal is who someone is, in the form "User:alice". Everybody who logs in
+// Principal is who someone is, in the form "User:alice". Everyone who logs in
 // to muster is a user, and may be in groups besides (Groups); rules may name other
 // types, which then match no one.
 type Principal string

@@ -51,7 +51,7 @@ func New(opts Options) *Gates { return &Gates{Options: opts} }
 func (b *Gates) All() []*Gate { return b.all }
 
 // Gate is a listener's way in: by SASL, or by the certificate of TLS. It is made when the
-// listener is opened, and gets its mechanisms when the users are known, before anybody comes.
+// listener is opened, and gets its mechanisms when the users are known, before anyone comes.
 type Gate struct {
 	name       string
 	mechanisms []string       // that clients may use; none without SASL

@@ -199,7 +199,7 @@ func (b *Gates) keyURL(listener string) (*url.URL, error) {
 	case "file":
 		return from, nil
 	case "http":
-		b.Certs.Logger.Warn("the keys of tokens are fetched in plain text: whoever can change them can log in as anybody", "listener", listener)
+		b.Certs.Logger.Warn("the keys of tokens are fetched in plain text: whoever can change them can log in as anyone", "listener", listener)
 		return from, nil
 	case "https":
 		return from, nil

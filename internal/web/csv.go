@@ -95,7 +95,7 @@ func cellOf(v reflect.Value) (string, error) {
 	return fmt.Sprint(v.Interface()), nil
 }
 
-// harmless keeps a spreadsheet from taking a name for a formula: anybody may have chosen
+// harmless keeps a spreadsheet from taking a name for a formula: anyone may have chosen
 // it who may join a group.
 func harmless(text string) string {
 	if first, _ := utf8.DecodeRuneInString(text); text != "" && strings.ContainsRune("=+-@＝＋－＠\t\r\n", first) {

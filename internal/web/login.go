@@ -125,7 +125,7 @@ func (c *call) user() *string {
 	return &name
 }
 
-// Where no one logs in, everybody who reaches the address is a stranger. On this machine
+// Where no one logs in, everyone who reaches the address is a stranger. On this machine
 // that is whoever may use it; from others they may read how things are, and no more,
 // unless muster.http.anonymous says that they may.
 const (

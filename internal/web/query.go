@@ -126,7 +126,7 @@ func setList(field reflect.Value, commas bool, name string, given []string) erro
 	return nil
 }
 
-// longestSpan is how far back anybody may look.
+// longestSpan is how far back anyone may look.
 const longestSpan = 366 * 24 * time.Hour
 
 // parseSpan reads a duration, also in days.

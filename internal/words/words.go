@@ -20,7 +20,7 @@ const Named = 3
 func List(names []string) string {
 	switch more := len(names) - Named; {
 	case more > 0:
-		return strings.Join(names[:Named], ", ") + fmt.Sprintf(" and %d more", more)
+		return strings.Join(names[:Named], ", ") + " and " + Number(more) + " more"
 	case len(names) < 2:
 		return strings.Join(names, "")
 	}
@@ -30,11 +30,20 @@ func List(names []string) string {
 // ListSome is List of names that are the first of so many.
 func ListSome(names []string, count int) string {
 	if n := len(names); 0 < n && n < Named && n < count {
-		return strings.Join(names, ", ") + fmt.Sprintf(" and %d more", count-n)
+		return strings.Join(names, ", ") + " and " + Number(count-n) + " more"
 	}
 	all := make([]string, max(count, len(names)))
 	copy(all, names)
 	return List(all)
+}
+
+// Number words a number with separators: 2,349.
+func Number[N ~int | ~int32 | ~int64](n N) string {
+	text := strconv.FormatInt(int64(n), 10)
+	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
 }
 
 // Plural words a count with its noun.
@@ -42,7 +51,7 @@ func Plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	return strconv.Itoa(n) + " " + noun + "s"
+	return Number(n) + " " + noun + "s"
 }
 
 // Verb chooses between is and are.
@@ -58,7 +67,7 @@ func Times(n int) string {
 	if n == 1 {
 		return "once"
 	}
-	return fmt.Sprintf("%d times", n)
+	return Number(n) + " times"
 }
 
 // Capital begins a sentence.
@@ -117,13 +126,13 @@ func Size(bytes int64) string {
 	return fmt.Sprintf("%.1f %s", size, units[unit])
 }
 
-// Time words a point in time, with the date if it is not today.
+// Time words a point in time with its zone, and with the date if it is not today.
 func Time(t, now time.Time) string {
 	t = t.Local()
 	if t.Format(time.DateOnly) == now.Local().Format(time.DateOnly) {
-		return t.Format(time.TimeOnly)
+		return t.Format(time.TimeOnly + " MST")
 	}
-	return t.Format(time.DateTime)
+	return t.Format(time.DateTime + " MST")
 }
 
 // Ago words how long ago something was.

@@ -19,7 +19,7 @@ const (
 	MaxIterations = 16384
 )
 
-// maxSalt bounds the salt that a client may store: it goes to everybody who asks
+// maxSalt bounds the salt that a client may store: it goes to everyone who asks
 // for the user, logged in or not.
 const maxSalt = 256
 

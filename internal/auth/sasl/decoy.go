@@ -17,7 +17,7 @@ type Users interface {
 	Shapes(h Hash) []Shape
 }
 
-// A Shape is what everybody can see of a credential besides its salt's bytes. It
+// A Shape is what everyone can see of a credential besides its salt's bytes. It
 // tells by which tool a user was made.
 type Shape struct {
 	Text       bool // The salt is as Kafka's tools make them, whose length varies.

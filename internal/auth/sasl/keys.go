@@ -19,7 +19,7 @@ import (
 
 const (
 	// unknownInterval is the least time between two fetches because of a key id
-	// that we do not know: anybody can invent those.
+	// that we do not know: anyone can invent those.
 	unknownInterval = time.Minute
 	// emptyInterval is the same while we have no keys at all, so that logins
 	// work soon after the issuer is back.

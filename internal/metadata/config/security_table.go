@@ -32,7 +32,7 @@ var securityDefs = []Def{
 
 	{Name: "sasl.oauthbearer.jwks.endpoint.url", Type: String, Static: true, Scope: Mechanism, Doc: "Where the keys are with which tokens are signed: https://, http:// or file://."},
 	{Name: "sasl.oauthbearer.jwks.endpoint.refresh.ms", Type: Long, Default: "3600000", Min: 1, Static: true, Scope: Mechanism, Doc: "How often those keys are fetched again."},
-	{Name: "sasl.oauthbearer.expected.issuer", Type: String, Static: true, Scope: Mechanism, Doc: "Who must have issued a token; anybody whose keys these are, if not set."},
+	{Name: "sasl.oauthbearer.expected.issuer", Type: String, Static: true, Scope: Mechanism, Doc: "The issuer that a token must name; if not set, any issuer whose keys these are."},
 	{Name: "sasl.oauthbearer.expected.audience", Type: List, Static: true, Scope: Mechanism, Doc: "Whom a token must be for, one of these; if not set, tokens that name an audience are refused."},
 	{Name: "sasl.oauthbearer.clock.skew.seconds", Type: Int, Default: "30", Min: 0, Max: 86400, Static: true, Scope: Mechanism, Doc: "How far the clock of the issuer may be off."},
 	{Name: "sasl.oauthbearer.sub.claim.name", Type: String, Default: "sub", Static: true, Scope: Mechanism, Doc: "The claim that holds the name of the user."},

@@ -51,7 +51,7 @@ func (s *groupSource) Describe(ctx context.Context, names []string) (map[string]
 			out[g.Group] = s.describe(g, offsets[g.Group])
 		}
 	}
-	return out, s.consumers(ctx, others, offsets, out)
+	return out, s.others(ctx, others, offsets, out)
 }
 
 func (s *groupSource) classic(ctx context.Context, names []string) ([]kmsg.DescribeGroupsResponseGroup, error) {
@@ -107,27 +107,29 @@ func readAssignment(m *groupview.Member, subscription, assignment []byte) {
 	}
 }
 
-// consumers describes those groups that are none of the classic protocol.
-func (s *groupSource) consumers(ctx context.Context, names []string, offsets map[string]map[groupview.TopicPartition]groupview.Commit, out map[string]groupview.Description) error {
-	if len(names) == 0 {
-		return nil
-	}
-	req := kmsg.NewPtrConsumerGroupDescribeRequest()
-	req.Version, req.Groups = 1, names
-	resp, err := s.Own(ctx, req)
-	if err != nil {
-		return err
-	}
-	groups := resp.(*kmsg.ConsumerGroupDescribeResponse).Groups
-	for i := range groups {
-		g := &groups[i]
-		if err := kerr.ErrorForCode(g.ErrorCode); err != nil {
-			out[g.Group] = groupview.Description{Err: s.GroupError(g.Group, err)}
-			continue
+// others describes those groups that are none of the classic protocol, of whatever kind.
+func (s *groupSource) others(ctx context.Context, names []string, offsets map[string]map[groupview.TopicPartition]groupview.Commit, out map[string]groupview.Description) error {
+	for _, k := range groupview.Kinds {
+		if len(names) == 0 {
+			return nil
 		}
-		d := groupview.Description{Group: groupview.FromConsumer(g), Committed: offsets[g.Group]}
-		d.Coordinator = s.coordinator()
-		out[g.Group] = d
+		resp, err := s.Own(ctx, k.Ask(names))
+		if err != nil {
+			return err
+		}
+		names = nil
+		for _, a := range k.Read(resp) {
+			if a.Err != nil {
+				out[a.Name] = groupview.Description{Err: s.GroupError(a.Name, a.Err)}
+				if errors.Is(a.Err, kerr.GroupIDNotFound) {
+					names = append(names, a.Name)
+				}
+				continue
+			}
+			d := groupview.Description{Group: a.Group, Committed: offsets[a.Name]}
+			d.Coordinator = s.coordinator()
+			out[a.Name] = d
+		}
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func (g *Gate) openIssuer(ctx context.Context) (*OIDC, error) {
 	case i.id == "":
 		return nil, errors.New("muster.http.oidc.issuer needs muster.http.oidc.client.id")
 	case u.Scheme == "http":
-		g.Gates.Certs.Logger.Warn("the issuer of logins is asked in plain text: whoever can change its answers can log in as anybody", "issuer", i.issuer)
+		g.Gates.Certs.Logger.Warn("the issuer of logins is asked in plain text: whoever can change its answers can log in as anyone", "issuer", i.issuer)
 	}
 	config, err := g.Gates.Certs.Client("")
 	if err != nil {

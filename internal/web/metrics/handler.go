@@ -17,7 +17,7 @@ const (
 )
 
 // handler makes an answer as a whole before it is sent, so that those who read slowly take
-// no place of those who make one. Anybody may ask.
+// no place of those who make one. Anyone may ask.
 type handler struct {
 	places chan struct{}
 	make   http.Handler

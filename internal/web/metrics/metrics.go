@@ -77,7 +77,7 @@ const (
 func (c *Cluster) isFirst() bool { return len(c.Brokers) > 0 && c.Brokers[0].ID == c.Node }
 
 // scrapes is how many are answered at the same time. One that takes much costs memory
-// and processor time, and anybody may ask.
+// and processor time, and anyone may ask.
 const scrapes = 4
 
 // Metrics gathers what /metrics shows.

@@ -18,7 +18,7 @@ const passwordHelp = `
 The password is asked for at a terminal, or read from the first line of stdin, or from
 the file that --new-password-file names. --new-password takes where it is kept,
 '${env:NAME}' or '${file:/path}', and never the password itself: command lines are seen
-by everybody on the machine, and kept by shells.
+by every user of the machine, and kept by shells.
 
 With --json it prints an object with the fields name and mechanisms.`
 
