@@ -8,6 +8,7 @@ import (
 
 	"muster"
 	"muster/cmd/muster/internal/brokers"
+	"muster/internal/assert"
 	"muster/internal/redistest"
 )
 
@@ -43,9 +44,7 @@ func TestABrokerIsDrainedAndUndrained(t *testing.T) {
 	s := shells[0]
 	s.run("topics", "create", "orders", "-p", "4").ok()
 	led := s.listed(2).Partitions
-	if led < 2 {
-		t.Fatalf("broker 2 leads %d partitions", led)
-	}
+	assert.MustTrue(t, led >= 2, "broker 2 leads %d partitions", led)
 	// There may be more meanwhile: brokers create topics of their own.
 	out := s.run("brokers", "drain", "2").ok()
 	var moved int
@@ -64,9 +63,7 @@ func TestABrokerIsDrainedAndUndrained(t *testing.T) {
 	s.run("topics", "create", "later", "-p", "4").ok()
 	s.run("brokers", "drain", "2").prints("broker 2 is drained already; it leads no partitions\n")
 	s.run("brokers", "drain", "1").fails(exitFailed, "at least one broker must not be drained")
-	if r := decode[brokers.DrainResult](s.run("brokers", "drain", "2", "--json")); r != (brokers.DrainResult{ID: 2, Drained: true}) {
-		t.Errorf("%+v", r)
-	}
+	assert.Equal(t, decode[brokers.DrainResult](s.run("brokers", "drain", "2", "--json")), brokers.DrainResult{ID: 2, Drained: true})
 	s.run("brokers", "drain", "2", "--undo").prints("broker 2 may lead partitions again\n")
 	redistest.Eventually(t, "broker 2 to lead partitions again", func() bool {
 		b := s.listed(2)
@@ -75,16 +72,12 @@ func TestABrokerIsDrainedAndUndrained(t *testing.T) {
 	s.run("brokers", "undrain", "2").prints("broker 2 is not drained\n")
 
 	s.run("brokers", "drain", "2").ok()
-	if err := running[1].Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, running[1].Close())
 	redistest.Eventually(t, "broker 2 to be gone", func() bool {
 		b := s.listed(2)
 		return !b.Running && *b.Drained
 	})
-	if out := s.run("brokers", "list").ok(); !strings.Contains(out, "drained, not running\n") {
-		t.Errorf("list printed\n%s", out)
-	}
+	assert.Contains(t, s.run("brokers", "list").ok(), "drained, not running\n", "list printed")
 	s.run("brokers", "undrain", "2").prints("broker 2 may lead partitions again when it is started\n")
 }
 
@@ -98,7 +91,5 @@ func TestDrainsThatCannotBeSayWhy(t *testing.T) {
 		s.run(append([]string{"brokers", "drain"}, args...)...).fails(exitUsage)
 	}
 	list := decode[[]brokers.Listed](s.run("brokers", "list", "--json"))
-	if len(list) != 1 || list[0].ID != 1 || !list[0].Controller || !list[0].Running || *list[0].Drained {
-		t.Errorf("%+v", list)
-	}
+	assert.True(t, len(list) == 1 && list[0].ID == 1 && list[0].Controller && list[0].Running && !*list[0].Drained, "%+v", list)
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"muster/internal/assert"
 )
 
 // running is a command in the background, with the lines that it writes.
@@ -51,9 +53,7 @@ func (r *running) line(stream chan string) string {
 	r.t.Helper()
 	select {
 	case line, ok := <-stream:
-		if !ok {
-			r.t.Fatalf("%v has ended", r.args)
-		}
+		assert.MustTrue(r.t, ok, "%v has ended", r.args)
 		return line
 	case <-time.After(patience):
 		r.t.Fatalf("%v says nothing", r.args)

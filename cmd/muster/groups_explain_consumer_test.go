@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/watch/explain"
 	"muster/internal/watch/groupview"
 )
@@ -105,8 +106,6 @@ func TestGroupsExplainWhatConsumersAskFor(t *testing.T) {
 	says(t, text, "The regular expression invoices.*, which first at 127.0.0.1 subscribes to, matches no topic, so it has nothing to read.",
 		"second at 127.0.0.1 asks for the range assignor, and nobody else asks for any: so one member decides for all 2.",
 		"The regular expression invoices.* of first at 127.0.0.1 was found to match no topic.")
-	if !found(x, "assignor-nobody-else-asks-for") {
-		t.Errorf("the findings are %+v", x.Findings)
-	}
+	assert.True(t, found(x, "assignor-nobody-else-asks-for"), "the findings are %+v", x.Findings)
 	says(t, s.run("groups", "history", "billing", "--json").ok(), `"kind":"group-epoch-raised"`, `"kind":"target-assigned"`, `"type":"consumer"`)
 }

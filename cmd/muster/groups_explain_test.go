@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/journal"
 	"muster/internal/watch/explain"
 	"muster/internal/watch/groupview"
@@ -63,9 +63,7 @@ func TestGroupsExplainAMissedHeartbeat(t *testing.T) {
 	says(t, text, "at 127.0.0.1 sent no heartbeat for 3s, its session timeout, and was removed.", "2 members became 1;",
 		"What is odd: 1. In the last 1h, 1 member missed its heartbeats and was removed: raw at 127.0.0.1.",
 		"What to do: Look there for a crash", "raise its session.timeout.ms (now 3s)")
-	if !found(x, "heartbeats-missed") {
-		t.Errorf("the findings are %+v", x.Findings)
-	}
+	assert.True(t, found(x, "heartbeats-missed"), "the findings are %+v", x.Findings)
 }
 
 func TestGroupsExplainIdleMembers(t *testing.T) {
@@ -104,9 +102,7 @@ func TestGroupsExplainWhatTheOffsetsShow(t *testing.T) {
 	x, text := s.explained("g", func(x explain.Explanation) bool { return x.State == groupview.Stable })
 	says(t, text, "orders-0 stands out: its next record, offset 0, is 2d2h old, while half of the partitions are at most 0s behind. Its owner is raw-",
 		"muster groups reset g --topic orders:0 --shift-by 1", "Members subscribe to missing, which does not exist.")
-	if !found(x, "stuck-partition") || !found(x, "missing-topic") {
-		t.Errorf("the findings are %+v", x.Findings)
-	}
+	assert.True(t, found(x, "stuck-partition") && found(x, "missing-topic"), "the findings are %+v", x.Findings)
 }
 
 func TestGroupsExplainLostRecords(t *testing.T) {
@@ -160,9 +156,7 @@ func TestGroupsExplainTwoProcessesWithOneInstanceID(t *testing.T) {
 	one.mustJoin()
 	two.mustJoin()
 	for range 2 {
-		if err := one.beat(t); !errors.Is(err, kerr.FencedInstanceID) {
-			t.Fatalf("the first process is told %v", err)
-		}
+		assert.MustErrorIs(t, one.beat(t), kerr.FencedInstanceID, "the first process is told")
 	}
 	x, text := s.explained("g", func(x explain.Explanation) bool {
 		return found(x, "instance-id-taken-twice") && found(x, "subscription-not-taken-up")
@@ -178,9 +172,7 @@ func TestGroupsExplainTwoProcessesWithOneInstanceID(t *testing.T) {
 	two.id = ""
 	two.mustJoin()
 	x, _ = s.explained("g", func(x explain.Explanation) bool { return x.RebalanceCount == 3 })
-	if found(x, "subscription-not-taken-up") {
-		t.Errorf("a rebalance took it up, but there is %+v", x.Findings)
-	}
+	assert.False(t, found(x, "subscription-not-taken-up"), "a rebalance took it up, but there is %+v", x.Findings)
 }
 
 func TestGroupsExplainWhatHappenedToOffsets(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/watch/explain"
 	"muster/internal/watch/groupview"
 )
@@ -72,9 +73,7 @@ func (s *shell) take(c *kgo.Client, n int) {
 	defer cancel()
 	for n > 0 {
 		fetches := c.PollFetches(ctx)
-		if err := fetches.Err(); err != nil {
-			s.t.Fatalf("with %d records to come: %v", n, err)
-		}
+		assert.Must(s.t, fetches.Err(), "with %d records to come", n)
 		n -= fetches.NumRecords()
 	}
 	must(s.t, c.CommitUncommittedOffsets(ctx))

@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"muster/cmd/muster/internal/groups"
+	"muster/internal/assert"
 	"muster/internal/watch/explain"
 	"muster/internal/watch/groupview"
 )
@@ -115,9 +116,7 @@ func TestGroupsListAsksInBatches(t *testing.T) {
 	listed := decode[[]groups.Listed](s.run("groups", "list", "--json"))
 	same(t, "the number of groups", len(listed), groups.Batch+10)
 	for i, g := range listed {
-		if g.Name != groupName(i) || *g.TotalLag != 1 {
-			t.Fatalf("group %d is %+v", i, g)
-		}
+		assert.MustTrue(t, g.Name == groupName(i) && *g.TotalLag == 1, "group %d is %+v", i, g)
 	}
 }
 
@@ -137,9 +136,7 @@ func TestGroupsDescribe(t *testing.T) {
 	owners := map[string]string{}
 	for _, m := range g.Members {
 		owners[m.ID] = m.ClientID
-		if m.Host != "127.0.0.1" || m.Instance != nil || strings.Join(m.Topics, " ") != "orders" || len(m.Assigned) != 1 {
-			t.Errorf("a member is %+v", m)
-		}
+		assert.True(t, m.Host == "127.0.0.1" && m.Instance == nil && strings.Join(m.Topics, " ") == "orders" && len(m.Assigned) == 1, "a member is %+v", m)
 	}
 	p := g.Partitions
 	if len(p) != 3 || *p[0].Committed != 5 || *p[0].LogEnd != 9 || *p[0].Lag != 4 || *p[1].Committed != 2 || *p[1].Lag != 0 || p[2].Committed != nil || *p[2].LogEnd != 1 || p[2].Lag != nil || p[2].LagSeconds != nil {
@@ -161,9 +158,7 @@ func TestGroupsDescribe(t *testing.T) {
 		"orders          2          -    1    -         -  billing-", "1 partition has no committed offset")
 	out = s.run("groups", "describe", "billing", "--only-with-lag").ok()
 	says(t, out, "orders          0 ", "1 partition has no committed offset")
-	if strings.Contains(out, "orders          1 ") || strings.Contains(out, "orders          2 ") {
-		t.Errorf("--only-with-lag prints\n%s", out)
-	}
+	assert.True(t, !strings.Contains(out, "orders          1 ") && !strings.Contains(out, "orders          2 "), "--only-with-lag prints\n%s", out)
 }
 
 // A changelog topic is assigned and read, and no one ever commits it: Kafka's own
@@ -174,18 +169,14 @@ func TestPartitionsWithoutACommitAreNoLag(t *testing.T) {
 	s.pipe(recordLines(0, 3, 50*time.Hour)+recordLines(1, 3, 0), "produce", "changelog", "--json-lines").ok()
 	s.member("table", []string{"changelog"})
 	g := s.stable("table", 1)
-	if *g.TotalLag != 0 || g.Uncommitted != 2 {
-		t.Errorf("the group is %+v", g)
-	}
+	assert.True(t, *g.TotalLag == 0 && g.Uncommitted == 2, "the group is %+v", g)
 	says(t, s.run("groups", "list").ok(), "table  classic  Stable  consumer/range        1       1          0            2\n")
 	same(t, "list --only-with-lag", s.run("groups", "list", "--only-with-lag").ok(), "")
 	out := s.run("groups", "describe", "table", "--only-with-lag").ok()
 	says(t, out, "No partition has lag.", "2 partitions have no committed offset")
 	says(t, oneLine(s.run("groups", "explain", "table").ok()), "Its total lag is 0.", "Nothing looks odd now.")
 	listed := decode[[]groups.Listed](s.run("groups", "list", "--json"))[0]
-	if *listed.TotalLag != 0 || *listed.Uncommitted != 2 {
-		t.Errorf("list --json has %+v", listed)
-	}
+	assert.True(t, *listed.TotalLag == 0 && *listed.Uncommitted == 2, "list --json has %+v", listed)
 }
 
 func TestGroupsDescribeOfSeveralAndUnknownGroups(t *testing.T) {

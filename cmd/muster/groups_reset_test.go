@@ -10,6 +10,7 @@ import (
 
 	"muster/cmd/muster/internal/cli"
 	"muster/cmd/muster/internal/groups"
+	"muster/internal/assert"
 	"muster/internal/watch/explain"
 	"muster/internal/watch/groupview"
 )
@@ -84,9 +85,7 @@ func TestGroupsResetTargets(t *testing.T) {
 			got = append(got, text)
 		}
 		same(t, c.flags, strings.Join(got, " "), c.want)
-		if r.Executed || r.Name != "g" {
-			t.Errorf("%s: %+v", c.flags, r)
-		}
+		assert.True(t, !r.Executed && r.Name == "g", "%s: %+v", c.flags, r)
 	}
 	same(t, "the offsets", s.committed("g"), "orders-0=4")
 }
@@ -135,9 +134,7 @@ func TestGroupsDelete(t *testing.T) {
 		`there is no group "g"`, "group live has 1 member: worker-", " at 127.0.0.1; stop it first")
 	same(t, "stdout", r.stdout, "deleted group h\n")
 	results := decode[[]cli.Result](s.run("groups", "delete", "live", "h", "-y", "--json").fails(exitFailed))
-	if len(results) != 2 || results[0].Error == nil || results[1].Error == nil {
-		t.Errorf("delete --json printed %+v", results)
-	}
+	assert.True(t, len(results) == 2 && results[0].Error != nil && results[1].Error != nil, "delete --json printed %+v", results)
 }
 
 func TestGroupsMembersRemove(t *testing.T) {
@@ -160,8 +157,6 @@ func TestGroupsMembersRemove(t *testing.T) {
 	dynamic := s.rawMember("g", patience, "orders")
 	dynamic.mustJoin()
 	removed := decode[[]groups.RemovedMember](remove("g", "--all", "--json"))
-	if len(removed) != 1 || removed[0].Member != dynamic.id || removed[0].Error != nil {
-		t.Errorf("remove --json printed %+v", removed)
-	}
+	assert.True(t, len(removed) == 1 && removed[0].Member == dynamic.id && removed[0].Error == nil, "remove --json printed %+v", removed)
 	same(t, "the members", len(s.describe("g").Members), 0)
 }

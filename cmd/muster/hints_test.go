@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"muster/internal/assert"
 )
 
 func TestANameWithASlipIsToldWithTheOneThatIsMeant(t *testing.T) {
@@ -37,9 +39,7 @@ func TestADenialNamesTheRuleThatIsMissing(t *testing.T) {
 func TestAnEmptyListSaysThatRulesHideWhatIsThere(t *testing.T) {
 	s := newSecureShell(t)
 	for what, line := range map[string]string{"topics": "muster acls add alice describe topic '*'", "groups": "muster acls add alice describe group '*'"} {
-		if r := s.run(what, "list"); !strings.Contains(r.err, "there are no "+what+" yet") {
-			t.Errorf("the admin is told %q", r.err)
-		}
+		assert.Contains(t, s.run(what, "list").err, "there are no "+what+" yet", "the admin is told")
 		s.pipe("first", "users", "create", "alice")
 		r := s.run(what, "list", "--user", "alice", "--password-file", file(t, "pw", "first"))
 		if r.ok(); !strings.Contains(r.err, "there are no "+what+" that User:alice may see") || !strings.Contains(r.err, line) {

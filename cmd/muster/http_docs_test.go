@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"muster/cmd/muster/internal/cli"
+	"muster/internal/assert"
 )
 
 const httpDoc = "../../docs/http.md"
@@ -35,9 +36,7 @@ func TestTheCommandsOfTheHTTPDocumentWork(t *testing.T) {
 		return c
 	}
 	commands := docCommands(t, httpDoc)
-	if len(commands) < 10 {
-		t.Fatalf("the document has %d commands", len(commands))
-	}
+	assert.MustTrue(t, len(commands) >= 10, "the document has %d commands", len(commands))
 	for _, line := range commands {
 		if background, ok := strings.CutSuffix(line, "&"); ok && !strings.HasPrefix(line, "curl") {
 			runBroker(t, shell("exec "+background), kafka)
@@ -47,9 +46,7 @@ func TestTheCommandsOfTheHTTPDocumentWork(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", line, err, out)
 		}
-		if asJSON := strings.HasPrefix(line, "curl") && !strings.Contains(line, "csv"); asJSON && !areJSON(out) {
-			t.Errorf("%s printed %s", line, out)
-		}
+		assert.False(t, (strings.HasPrefix(line, "curl") && !strings.Contains(line, "csv")) && !areJSON(out), "%s printed %s", line, out)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"muster/internal/assert"
 	"muster/internal/watch/explain"
 	"muster/internal/watch/groupview"
 	"muster/internal/web"
@@ -21,17 +22,13 @@ import (
 func fromAPI[A any](t *testing.T, address, path string) (out A) {
 	t.Helper()
 	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Get("http://" + address + web.Prefix + path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err == nil {
 		err = json.Unmarshal(body, &out)
 	}
-	if err != nil || resp.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %d %s, %v", path, resp.StatusCode, body, err)
-	}
+	assert.MustTrue(t, err == nil && resp.StatusCode == http.StatusOK, "%s: %d %s, %v", path, resp.StatusCode, body, err)
 	return out
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing/iotest"
 
 	"muster/cmd/muster/internal/records"
+	"muster/internal/assert"
 )
 
 func TestProduceThenConsume(t *testing.T) {
@@ -80,9 +81,7 @@ func TestProduceSendsAKeyToOnePartition(t *testing.T) {
 	for _, key := range []string{"ann", "bob"} {
 		want[fmt.Sprintf("%s %d\n", key, javaPartition(key, 7))] = true
 	}
-	if fmt.Sprint(partitions) != fmt.Sprint(want) {
-		t.Errorf("the keys went to %v, want %v", partitions, want)
-	}
+	assert.Equal(t, fmt.Sprint(partitions), fmt.Sprint(want), "the keys went to %v, want %v", partitions, want)
 }
 
 // javaPartition is the partition that Kafka's Java client chooses for a key, by
@@ -136,9 +135,7 @@ func TestConsumeJSONIsWhatProduceJSONLinesReads(t *testing.T) {
 	s.pipe(out, "produce", "b", "--json-lines").ok()
 	copied := strings.ReplaceAll(s.run("consume", "b", "--json").ok(), `"topic":"b"`, `"topic":"a"`)
 	same(t, "the copy", sortLines(copied), sortLines(out))
-	if !strings.Contains(out, "<&>") {
-		t.Errorf("JSON is escaped as if for HTML: %s", out)
-	}
+	assert.Contains(t, out, "<&>", "JSON is escaped as if for HTML")
 }
 
 func TestProduceRefusesWrongJSONLines(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"muster/cmd/muster/internal/cli"
+	"muster/internal/assert"
 )
 
 const (
@@ -65,9 +66,7 @@ func TestTheCommandsOfTheSecurityDocumentWork(t *testing.T) {
 		return c
 	}
 	commands := docCommands(t, securityDoc)
-	if len(commands) < 5 {
-		t.Fatalf("the document has %d commands", len(commands))
-	}
+	assert.MustTrue(t, len(commands) >= 5, "the document has %d commands", len(commands))
 	outputs := map[string]string{}
 	for _, line := range commands {
 		if background, ok := strings.CutSuffix(line, "&"); ok {

@@ -13,6 +13,7 @@ import (
 
 	"muster/cmd/muster/internal/cli"
 	"muster/cmd/muster/internal/security"
+	"muster/internal/assert"
 	"muster/internal/audit"
 	"muster/internal/auth"
 	"muster/internal/redistest"
@@ -93,9 +94,7 @@ func TestRulesAreAddedListedExplainedAndRemoved(t *testing.T) {
 	// The command that why prints is one that can be run.
 	s.run("acls", "add", "--deny", "--host", "127.0.0.1", "alice", "write,read", "topic", "app.orders").ok()
 	stopped := decode[security.WhyResult](s.run("acls", "why", "alice", "read", "topic", "app.orders", "--host", "127.0.0.1", "--json"))
-	if stopped.Allowed || stopped.Rule == nil || stopped.Rule.Permission != auth.Deny || stopped.Fix == nil {
-		t.Fatalf("why says %+v", stopped)
-	}
+	assert.MustTrue(t, !stopped.Allowed && stopped.Rule != nil && stopped.Rule.Permission == auth.Deny && stopped.Fix != nil, "why says %+v", stopped)
 	s.run(strings.Fields(*stopped.Fix)[1:]...).ok()
 	if again := decode[security.WhyResult](s.run("acls", "why", "alice", "read", "topic", "app.orders", "--host", "127.0.0.1", "--json")); !again.Allowed {
 		t.Errorf("after %s: %+v", *stopped.Fix, again)
@@ -103,9 +102,7 @@ func TestRulesAreAddedListedExplainedAndRemoved(t *testing.T) {
 	s.run(strings.Fields(*stopped.Fix)[1:]...).fails(exitFailed, "there is no rule that says DENY")
 
 	rules := decode[[]auth.Rule](s.run("acls", "list", "topic", "app.orders", "--for", "alice", "--json"))
-	if len(rules) != 2 {
-		t.Errorf("the rules about app.orders are %v", rules)
-	}
+	assert.Equal(t, len(rules), 2, "the rules about app.orders are %v", rules)
 	says(t, s.run("acls", "list").ok(), "TYPE   NAME        PATTERN   USER        OPERATION  PERMISSION  HOST\n", "topic  app.        prefixed  User:alice  all        allow       *\n")
 	s.run("acls", "list", "group", "--json").prints("[]\n")
 	says(t, s.run("acls", "why", "admin", "alter", "cluster").ok(), "User:admin may ALTER the cluster from any host: a super user may do everything.")
@@ -118,9 +115,7 @@ func TestWithoutRulesTheSettingIsNamed(t *testing.T) {
 		s.run(strings.Fields(line)...).fails(exitFailed, "authorizer.class.name=muster", "SECURITY_DISABLED")
 	}
 	answer := decode[security.WhyResult](s.run("acls", "why", "alice", "read", "topic", "a", "--json"))
-	if !answer.Allowed || !strings.Contains(answer.Text, "authorizer.class.name is not set") {
-		t.Errorf("why says %+v", answer)
-	}
+	assert.True(t, answer.Allowed && strings.Contains(answer.Text, "authorizer.class.name is not set"), "why says %+v", answer)
 }
 
 func TestQuotasAreSetListedAndRemoved(t *testing.T) {
@@ -136,9 +131,7 @@ user=alice                producer_byte_rate  10485760
 user=alice client-id=app  producer_byte_rate      1024
 `)
 	list := decode[[]security.QuotaState](s.run("quotas", "list", "client-id", "--json"))
-	if len(list) != 1 || list[0].Entity["client-id"] != nil || list[0].Values["consumer_byte_rate"] != 2 {
-		t.Errorf("the default of clients is %+v", list)
-	}
+	assert.True(t, len(list) == 1 && list[0].Entity["client-id"] == nil && list[0].Values["consumer_byte_rate"] == 2, "the default of clients is %+v", list)
 	s.run("quotas", "remove", "user=alice", "consumer_byte_rate").ok()
 	s.run("quotas", "remove", "client-id").ok()
 	s.run("quotas", "list").prints(`FOR                       QUOTA                  VALUE
@@ -166,9 +159,7 @@ func TestAuditTellsWhoDidWhat(t *testing.T) {
 	all := s.run("audit").ok()
 	says(t, all, "User:admin at 127.0.0.1 (muster) created topic orders", "set the password of user alice (SCRAM-SHA-256)",
 		"added a rule for topic orders (ALLOW User:alice READ on topic orders from any host)", "User:alice at 127.0.0.1 logged in by SCRAM-SHA-256")
-	if strings.Contains(all, "top secret") {
-		t.Error("the audit log has a password")
-	}
+	assert.False(t, strings.Contains(all, "top secret"), "the audit log has a password")
 	lines := strings.Split(strings.TrimSpace(s.run("audit", "--json", "--resource", "orders", "--kind", "topic-created,acl-added").ok()), "\n")
 	var first audit.Entry
 	if err := json.Unmarshal([]byte(lines[0]), &first); err != nil || len(lines) != 2 || first.Kind != audit.TopicCreated {
@@ -223,9 +214,7 @@ func TestTheSecretOfTheClusterIsRotated(t *testing.T) {
 	s.run("users", "create", "alice", "--new-password-file", file(t, "alice.pw", "alices")).ok()
 	s.run("secret", "rotate", "--user", "alice", "--password-file", file(t, "alice.pw", "alices")).fails(exitFailed, "CLUSTER_AUTHORIZATION_FAILED")
 	r := decode[security.Rotation](s.run("secret", "rotate", "--json"))
-	if r.UsedFrom.Before(time.Now()) || !r.OldAcceptedUpTo.After(r.UsedFrom) {
-		t.Errorf("%+v", r)
-	}
+	assert.True(t, !r.UsedFrom.Before(time.Now()) && r.OldAcceptedUpTo.After(r.UsedFrom), "%+v", r)
 	s.run("secret", "rotate").fails(exitFailed, "it can be rotated again from")
 	says(t, s.run("audit", "--kind", "secret-rotated").ok(), "User:admin", "rotated the secret of cluster kafka-cluster by AlterUserSCRAMCredentials")
 }

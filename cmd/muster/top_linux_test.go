@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"muster/cmd/muster/internal/top"
+	"muster/internal/assert"
 )
 
 // terminal is a real one, of which the test is the screen and the keyboard.
@@ -123,24 +124,16 @@ func TestTopAtATerminal(t *testing.T) {
 	x.resize(60, 8)
 	x.shows("…")
 	x.keys("q")
-	if err := running.Wait(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, running.Wait())
 	x.shows(top.LeaveScreen)
-	if x.modes() != before {
-		t.Error("the terminal is not as it was before")
-	}
+	assert.Equal(t, x.modes(), before, "the terminal is not as it was before")
 
 	running = x.start("top", "--broker", s.broker)
 	x.shows(top.EnterScreen)
 	x.keys("\x1b[B")
 	x.shows("billing")
 	must(t, running.Process.Signal(syscall.SIGTERM))
-	if err := running.Wait(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, running.Wait())
 	x.shows(top.LeaveScreen)
-	if x.modes() != before {
-		t.Error("after a signal the terminal is not as it was before")
-	}
+	assert.Equal(t, x.modes(), before, "after a signal the terminal is not as it was before")
 }

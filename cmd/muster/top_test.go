@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"muster/internal/assert"
 	"muster/internal/broker"
 	"muster/internal/web"
 )
@@ -34,22 +35,16 @@ func TestTopPrintsATableWhereThereIsNoTerminal(t *testing.T) {
 	s, address := topWorld(t)
 	out := s.run("top", "--sort", "name").ok()
 	lines := strings.Split(strings.TrimSpace(out), "\n")
-	if len(lines) != 4 || !strings.HasPrefix(lines[0], "GROUP") || !strings.Contains(lines[0], "CATCH-UP") {
-		t.Errorf("it prints\n%s", out)
-	}
+	assert.True(t, len(lines) == 4 && strings.HasPrefix(lines[0], "GROUP") && strings.Contains(lines[0], "CATCH-UP"), "it prints\n%s", out)
 	says(t, out, "billing", "shipping", "Empty", "evil·[2J", "lag without members", "no members")
-	if strings.Contains(out, "\x1b") {
-		t.Errorf("names give commands to the terminal: %q", out)
-	}
+	assert.False(t, strings.Contains(out, "\x1b"), "names give commands to the terminal: %q", out)
 	// The broker need not be a Kafka client's: the address is enough.
 	out = (&shell{t: t}).run("top", "--once", "--http", address, "--filter", "SHIP").ok()
 	if says(t, out, "shipping"); strings.Contains(out, "billing") {
 		t.Errorf("the filter lets through\n%s", out)
 	}
 	list := decode[web.GroupList](s.run("top", "--json", "--sort", "name"))
-	if len(list.Groups) != 3 || list.Groups[0].Name != "billing" {
-		t.Errorf("as JSON: %+v", list)
-	}
+	assert.True(t, len(list.Groups) == 3 && list.Groups[0].Name == "billing", "as JSON: %+v", list)
 }
 
 func TestTopRefusesWhatItCannotDo(t *testing.T) {

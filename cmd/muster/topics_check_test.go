@@ -7,6 +7,7 @@ import (
 
 	"muster"
 	"muster/cmd/muster/internal/topics"
+	"muster/internal/assert"
 	"muster/internal/redistest"
 )
 
@@ -29,21 +30,15 @@ func TestTopicsCheck(t *testing.T) {
 			"        1  indexed          0       10       10        0         0\n")
 	}
 	for _, c := range decode[[]topics.Checked](s.run("topics", "check", "orders", "--json")) {
-		if c.NotChecked != nil || *c.Records != 10 || c.Findings == nil || len(c.Findings) != 0 {
-			t.Errorf("%+v", c)
-		}
+		assert.True(t, c.NotChecked == nil && *c.Records == 10 && c.Findings != nil && len(c.Findings) == 0, "%+v", c)
 	}
 	says(t, s.run("topics", "check", "old").ok(), "stream          -        -        -        -         -\n", "not checked: in layout stream")
 
-	if err := client.Do(context.Background(), client.B().Xdel().Key("{muster:orders:1}:i").Id("10-0").Build()).Error(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, client.Do(context.Background(), client.B().Xdel().Key("{muster:orders:1}:i").Id("10-0").Build()).Error())
 	for _, s := range shells {
 		r := s.run("topics", "check", "orders").fails(exitFailed, "2 findings in 1 partition")
 		says(t, r.stdout, "\norders-1:\n  ", "  {muster:orders:1}:i has no entry that ends at offset 10, where the log does\n")
-		if strings.Contains(r.stdout, "orders-0:") {
-			t.Errorf("it finds something in partition 0:\n%s", r.stdout)
-		}
+		assert.False(t, strings.Contains(r.stdout, "orders-0:"), "it finds something in partition 0:\n%s", r.stdout)
 	}
 	s.run("topics", "check", "orders", "--partition", "0").ok()
 	s.run("topics", "check", "orders", "--partition", "1").fails(exitFailed, "2 findings in 1 partition")
@@ -67,7 +62,5 @@ func TestTopicsCheckWithoutRedis(t *testing.T) {
 	s.run("topics", "create", "orders", "-p", "3").ok()
 	out := s.run("topics", "check", "orders").ok()
 	says(t, out, "        2  -               -        -        -        -         -\n", "not checked: its records are not in Redis")
-	if strings.Count(out, "not checked") != 1 {
-		t.Errorf("it says the same twice:\n%s", out)
-	}
+	assert.Equal(t, strings.Count(out, "not checked"), 1, "it says the same twice:\n%s", out)
 }

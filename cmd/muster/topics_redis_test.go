@@ -23,9 +23,7 @@ func TestTopicsInRedisHaveNumbersOfRecords(t *testing.T) {
 	}
 	client := redis.Client(t)
 	for _, key := range []string{"muster:stream:0", "muster:indexed:1"} {
-		if err := client.Do(context.Background(), client.B().Xtrim().Key(key).Maxlen().Threshold("17").Build()).Error(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, client.Do(context.Background(), client.B().Xtrim().Key(key).Maxlen().Threshold("17").Build()).Error())
 	}
 	want := map[string]int64{"stream": 37, "indexed": 37, "log": 40}
 	for _, s := range shells {

@@ -3,13 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"strings"
 	"testing"
 
 	"muster/cmd/muster/internal/cli"
 	"muster/cmd/muster/internal/topics"
+	"muster/internal/assert"
 )
 
 func TestTopicsCreateListDescribe(t *testing.T) {
@@ -38,9 +38,7 @@ func TestTopicsCreateListDescribe(t *testing.T) {
 			t.Errorf("describe does not print %q:\n%s", want, out)
 		}
 	}
-	if out := s.run("topics", "describe", "users").ok(); !strings.Contains(out, "Settings:    as the broker has them") {
-		t.Errorf("describe of a topic without settings prints\n%s", out)
-	}
+	assert.Contains(t, s.run("topics", "describe", "users").ok(), "Settings:    as the broker has them", "describe of a topic without settings prints")
 	if out := s.run("topics", "describe", "users", "--all").ok(); !strings.Contains(out, "retention.ms                             604800000            default\n") {
 		t.Errorf("describe --all does not print retention.ms:\n%s", out)
 	}
@@ -93,9 +91,7 @@ func TestTopicsJSON(t *testing.T) {
 	for _, setting := range decode[[]topics.Described](s.run("topics", "describe", "orders", "--json", "--all"))[0].Settings {
 		sources[setting.Source] = true
 	}
-	if !sources["topic"] || !sources["default"] {
-		t.Errorf("with --all the settings come from %v", sources)
-	}
+	assert.True(t, sources["topic"] && sources["default"], "with --all the settings come from %v", sources)
 }
 
 func TestTopicsCreateReportsEachRefusal(t *testing.T) {
@@ -111,9 +107,7 @@ func TestTopicsCreateReportsEachRefusal(t *testing.T) {
 	r := s.run("topics", "create", "orders", "a", "bad name", "b", "a").fails(exitFailed, "already exists", "bad name")
 	same(t, "stdout", r.stdout, "created topic a with 1 partition\ncreated topic b with 1 partition\n")
 	for line := range strings.Lines(r.err) {
-		if !strings.HasPrefix(line, "muster: ") {
-			t.Errorf("a line of stderr does not begin with the program's name: %q", line)
-		}
+		assert.True(t, strings.HasPrefix(line, "muster: "), "a line of stderr does not begin with the program's name: %q", line)
 	}
 	r = s.run("topics", "create", "orders", "c", "--json").fails(exitFailed)
 	results := decode[[]topics.Created](r)
@@ -161,9 +155,7 @@ func TestTopicsAlter(t *testing.T) {
 	s.run("topics", "alter", "nope", "--partitions", "3").fails(exitFailed, `there is no topic "nope"`)
 
 	r := decode[cli.Result](s.run("topics", "alter", "a", "-c", "segment.ms=x", "--json").fails(exitFailed))
-	if r.Name != "a" || r.Error == nil || !strings.Contains(*r.Error, "segment.ms") {
-		t.Errorf("alter --json printed %+v", r)
-	}
+	assert.True(t, r.Name == "a" && r.Error != nil && strings.Contains(*r.Error, "segment.ms"), "alter --json printed %+v", r)
 	if r := decode[cli.Result](s.run("topics", "alter", "a", "-c", "segment.ms=5", "--json")); r.Error != nil {
 		t.Errorf("alter --json printed %+v", r)
 	}
@@ -177,9 +169,7 @@ func TestTopicsDelete(t *testing.T) {
 	r := s.run("topics", "delete", "a", "b", "-y").fails(exitFailed, `there is no topic "a"`)
 	same(t, "stdout", r.stdout, "deleted topic b\n")
 	results := decode[[]cli.Result](s.run("topics", "delete", "b", "c", "-y", "--json").fails(exitFailed))
-	if len(results) != 2 || results[0].Error == nil || results[1].Error != nil {
-		t.Errorf("delete --json printed %+v", results)
-	}
+	assert.True(t, len(results) == 2 && results[0].Error != nil && results[1].Error == nil, "delete --json printed %+v", results)
 	s.run("topics", "list", "--json").prints("[]\n")
 }
 
@@ -187,9 +177,7 @@ func TestConfirmTakesOnlyAYes(t *testing.T) {
 	for answer, yes := range map[string]bool{"y\n": true, "YES\n": true, "yes": true, "n\n": false, "\n": false, "": false, "yep\n": false} {
 		var out bytes.Buffer
 		err := cli.Confirm(t.Context(), strings.NewReader(answer), &out, "Sure?", true)
-		if (err == nil) != yes {
-			t.Errorf("the answer %q gives %v", answer, err)
-		}
+		assert.Equal(t, err == nil, yes, "the answer %q gives %v", answer, err)
 		same(t, "the question", out.String(), "Sure? [y/N] ")
 	}
 }
@@ -199,7 +187,5 @@ func TestConfirmEndsOnInterrupt(t *testing.T) {
 	cancel()
 	in, typing := io.Pipe()
 	defer typing.Close()
-	if err := cli.Confirm(ctx, in, io.Discard, "Sure?", true); !errors.Is(err, context.Canceled) {
-		t.Errorf("the error is %v", err)
-	}
+	assert.ErrorIs(t, cli.Confirm(ctx, in, io.Discard, "Sure?", true), context.Canceled, "the error")
 }

@@ -11,6 +11,7 @@ import (
 
 	"muster"
 	"muster/cmd/muster/internal/txns"
+	"muster/internal/assert"
 	"muster/internal/journal"
 	"muster/internal/redistest"
 )
@@ -37,9 +38,7 @@ func (s *shell) upset() {
 	if _, _, err := taker.ProducerID(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}
-	if err := old.EndTransaction(s.t.Context(), kgo.TryCommit); err == nil {
-		s.t.Fatal("a producer that was fenced commits")
-	}
+	assert.MustError(s.t, old.EndTransaction(s.t.Context(), kgo.TryCommit), "a producer that was fenced commits")
 	end := kmsg.NewPtrEndTxnRequest() // As one that tries again and again.
 	id, epoch, _ := old.ProducerID(s.t.Context())
 	end.TransactionalID, end.ProducerID, end.ProducerEpoch = "pay", id, epoch

@@ -10,6 +10,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"muster/internal/assert"
 )
 
 var noon = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
@@ -22,17 +24,13 @@ func TestTheJSONFormIsWhatIsDocumented(t *testing.T) {
 	const want = `{"time":"2026-01-31T12:00:00Z","kind":"denied","principal":"User:alice","host":"10.0.0.1","clientId":"app","via":"kafka","request":"Fetch","broker":1,` +
 		`"operation":"READ","resources":[{"type":"topic","name":"orders"}],"resourceCount":1,"count":7,"since":"2026-01-31T11:59:00Z","leftOut":2}`
 	text, err := json.Marshal(&e)
-	if err != nil || string(text) != want {
-		t.Errorf("%v\n%s\nwant\n%s", err, text, want)
-	}
+	assert.True(t, err == nil && string(text) == want, "%v\n%s\nwant\n%s", err, text, want)
 	var back Entry
 	if err := json.Unmarshal(text, &back); err != nil || !reflect.DeepEqual(back, e) {
 		t.Errorf("%v: %+v comes back as %+v", err, e, back)
 	}
 	text, _ = json.Marshal(&Entry{Time: noon, Kind: Login, Via: ViaKafka})
-	if want := `{"time":"2026-01-31T12:00:00Z","kind":"login","via":"kafka","broker":0}`; string(text) != want {
-		t.Errorf("an entry with little in it is %s", text)
-	}
+	assert.Equal(t, string(text), `{"time":"2026-01-31T12:00:00Z","kind":"login","via":"kafka","broker":0}`, "an entry with few fields")
 }
 
 func TestEntriesAreBounded(t *testing.T) {
@@ -47,9 +45,7 @@ func TestEntriesAreBounded(t *testing.T) {
 	}
 	r := b.Resources[maxResources-1]
 	for i, s := range []string{b.Principal, b.Host, b.Request, b.Operation, b.Mechanism, b.Reason, r.Type, r.Name, r.Detail} {
-		if len(s) > maxText+len("…") || !utf8.ValidString(s) || !strings.HasSuffix(s, "ö…") {
-			t.Errorf("text %d has %d bytes: %q", i, len(s), s)
-		}
+		assert.True(t, len(s) <= maxText+len("…") && utf8.ValidString(s) && strings.HasSuffix(s, "ö…"), "text %d has %d bytes: %q", i, len(s), s)
 	}
 	if text, _ := json.Marshal(&b); len(text) > 32<<10 {
 		t.Errorf("a bounded entry has %d bytes", len(text))
@@ -69,13 +65,9 @@ func denial(who string, n int, at time.Time) Entry {
 
 func TestTheFirstDenialIsToldAtOnceAndTheOthersByACountAMinute(t *testing.T) {
 	c := NewCounter()
-	if !c.Add(denial("a", 1, noon)) {
-		t.Fatal("the first is not told at once")
-	}
+	assert.MustTrue(t, c.Add(denial("a", 1, noon)), "the first is not told at once")
 	for i := range 500 {
-		if c.Add(denial("a", 1, noon.Add(time.Duration(i)*time.Millisecond))) {
-			t.Fatalf("number %d is told too", i)
-		}
+		assert.MustFalse(t, c.Add(denial("a", 1, noon.Add(time.Duration(i)*time.Millisecond))), "number %d is told too", i)
 	}
 	// Another topic, another person, another operation and another host are other things.
 	other := denial("a", 1, noon)
@@ -83,16 +75,12 @@ func TestTheFirstDenialIsToldAtOnceAndTheOthersByACountAMinute(t *testing.T) {
 	far := denial("a", 1, noon)
 	far.Host = "elsewhere"
 	for _, e := range []Entry{denial("a", 2, noon), denial("b", 1, noon), other, far} {
-		if !c.Add(e) {
-			t.Errorf("%+v is not told", e)
-		}
+		assert.True(t, c.Add(e), "%+v is not told", e)
 	}
 	// Another client id and another request are not.
 	same := denial("a", 1, noon.Add(time.Second))
 	same.ClientID, same.Request = "x", "Metadata"
-	if c.Add(same) {
-		t.Error("another client id is told apart")
-	}
+	assert.False(t, c.Add(same), "another client id is told apart")
 	if due := c.Due(noon.Add(window-1), false); due != nil {
 		t.Errorf("before the minute is over: %+v", due)
 	}
@@ -101,9 +89,7 @@ func TestTheFirstDenialIsToldAtOnceAndTheOthersByACountAMinute(t *testing.T) {
 		t.Fatalf("after a minute: %+v", due)
 	}
 	// It goes on, so it is counted on, and only that.
-	if c.Add(denial("a", 1, noon.Add(90*time.Second))) {
-		t.Error("what goes on is told at once again")
-	}
+	assert.False(t, c.Add(denial("a", 1, noon.Add(90*time.Second))), "what goes on is told at once again")
 	if due := c.Due(noon.Add(2*window-1), false); due != nil {
 		t.Errorf("before the second minute is over: %+v", due)
 	}
@@ -114,9 +100,7 @@ func TestTheFirstDenialIsToldAtOnceAndTheOthersByACountAMinute(t *testing.T) {
 	if due := c.Due(noon.Add(3*window), false); due != nil || len(c.pools[Denied].kept) != 0 {
 		t.Errorf("after a quiet minute: %+v, and %d are kept", due, len(c.pools[Denied].kept))
 	}
-	if !c.Add(denial("a", 1, noon.Add(3*window))) {
-		t.Error("after a quiet minute the next one is not told")
-	}
+	assert.True(t, c.Add(denial("a", 1, noon.Add(3*window))), "after a quiet minute the next one is not told")
 }
 
 func TestChangesAreNeverCountedTogether(t *testing.T) {
@@ -124,9 +108,7 @@ func TestChangesAreNeverCountedTogether(t *testing.T) {
 	counted := map[Kind]bool{Login: true, LoginFailed: true, Logout: true, Denied: true, OffsetsSet: true, RecordsDeleted: true, RecordProduced: true, TransactionEnded: true}
 	for _, kind := range Kinds() {
 		e := Entry{Time: noon, Kind: kind, Resources: []Resource{{Type: TypeTopic, Name: "t"}}}
-		if !c.Add(e) {
-			t.Errorf("the first %s is not told", kind)
-		}
+		assert.True(t, c.Add(e), "the first %s is not told", kind)
 		if again := c.Add(e); again == counted[kind] {
 			t.Errorf("the second %s is told: %v", kind, again)
 		}
@@ -137,9 +119,7 @@ func TestWhatAPersonDoesOverHTTPIsToldEachTime(t *testing.T) {
 	c := NewCounter()
 	for kind, want := range map[Kind]bool{OffsetsSet: true, RecordsDeleted: true, Denied: false, RecordProduced: false} {
 		e := Entry{Time: noon, Kind: kind, Via: ViaHTTP, Resources: []Resource{{Type: TypeGroup, Name: "g"}}}
-		if !c.Add(e) {
-			t.Errorf("the first %s is not told", kind)
-		}
+		assert.True(t, c.Add(e), "the first %s is not told", kind)
 		if c.Add(e) != want {
 			t.Errorf("the second %s is told: %t", kind, !want)
 		}
@@ -155,16 +135,12 @@ func TestNamesThatSomebodyMakesUpTakeNoMoreThanTheirPlace(t *testing.T) {
 		}
 	}
 	p := c.pools[Denied]
-	if told != maxKept/2 || len(p.kept) != maxKept/2 {
-		t.Errorf("%d of them are told, %d kept", told, len(p.kept))
-	}
+	assert.True(t, told == maxKept/2 && len(p.kept) == maxKept/2, "%d of them are told, %d kept", told, len(p.kept))
 	due := c.Due(noon.Add(window), false)
 	if len(due) != 1 || due[0].Count != 20*maxKept-maxKept/2 || due[0].Kind != Denied || due[0].Broker != 3 || due[0].Principal != "a" || due[0].Resources != nil || due[0].Reason == "" {
 		t.Errorf("what found no place is told by %+v", due)
 	}
-	if len(p.kept) != 0 || len(p.owners) != 0 || p.others != nil {
-		t.Errorf("%d and %d are kept", len(p.kept), len(p.owners))
-	}
+	assert.True(t, len(p.kept) == 0 && len(p.owners) == 0 && p.others == nil, "%d and %d are kept", len(p.kept), len(p.owners))
 }
 
 // TestWhoMakesUpNamesHidesNobodyElse has some make up 1,100 names every 15 s, as whom they
@@ -194,19 +170,13 @@ func TestWhoMakesUpNamesHidesNobodyElse(t *testing.T) {
 			denial(who, 1, at), denial(who, 2, at), {Time: at, Kind: RuleAdded, Principal: who},
 			{Time: at, Kind: OffsetsSet, Principal: who, Resources: []Resource{{Type: TypeGroup, Name: "g"}}},
 		} {
-			if !c.Add(e) {
-				t.Fatalf("in round %d %s of %s is not told", round, e.Kind, who)
-			}
+			assert.MustTrue(t, c.Add(e), "in round %d %s of %s is not told", round, e.Kind, who)
 		}
 		for kind, p := range c.pools {
-			if len(p.kept) > maxKept || len(p.owners) > 2*maxKept {
-				t.Fatalf("%s: %d are kept of %d", kind, len(p.kept), len(p.owners))
-			}
+			assert.MustTrue(t, len(p.kept) <= maxKept && len(p.owners) <= 2*maxKept, "%s: %d are kept of %d", kind, len(p.kept), len(p.owners))
 		}
 		for _, e := range c.Due(at, false) {
-			if e.Count > 0 && e.Principal == "" && e.Host == "" {
-				t.Fatalf("no one knows who it was: %+v", e)
-			}
+			assert.MustFalse(t, e.Count > 0 && e.Principal == "" && e.Host == "", "no one knows who it was: %+v", e)
 		}
 	}
 }
@@ -217,9 +187,7 @@ func TestMoreClientsThanThereArePlacesAreCountedTogether(t *testing.T) {
 		c.Add(denial(fmt.Sprint("User:", i), 1, noon))
 	}
 	due := c.Due(noon.Add(window), false)
-	if len(due) != 1 || due[0].Count != 7 || due[0].Principal != "" || due[0].Host != "" {
-		t.Errorf("%+v", due)
-	}
+	assert.True(t, len(due) == 1 && due[0].Count == 7 && due[0].Principal == "" && due[0].Host == "", "%+v", due)
 }
 
 func TestLoginsOfBrokersAreCountedByTheHour(t *testing.T) {
@@ -249,9 +217,7 @@ func TestWhatIsCountedIsToldWhenTheBrokerStops(t *testing.T) {
 		c.Add(denial("a", 1, noon))
 	}
 	due := c.Due(noon, true)
-	if len(due) != 2 || due[0].Principal != "a" || due[0].Count != 2 || due[1].Principal != "b" {
-		t.Errorf("at the end: %+v", due)
-	}
+	assert.True(t, len(due) == 2 && due[0].Principal == "a" && due[0].Count == 2 && due[1].Principal == "b", "at the end: %+v", due)
 }
 
 func TestAClockThatIsSetBackDoesNotSilenceTheLog(t *testing.T) {
@@ -282,21 +248,17 @@ func TestLinesSayWhoDidWhat(t *testing.T) {
 			"User:eve at h failed to log in by PLAIN: wrong password (1 entry before this one is missing)",
 		},
 		{Entry{Kind: Denied, Count: 2, Time: noon, Since: noon}, "more clients than can be named: denied; 2 times in 1s"},
-		{Entry{Kind: "later", Host: "h"}, "somebody at h later"},
+		{Entry{Kind: "later", Host: "h"}, "an unknown client at h later"},
 		{Entry{Kind: Login, Principal: "User:a\nb", Host: "h\x1b[2J", Mechanism: "X"}, `"User:a\nb" at "h\x1b[2J" logged in by X`},
 		{
 			Entry{Kind: TopicDeleted, Principal: "User:a", Resources: slices.Repeat([]Resource{{Type: TypeTopic, Name: "a"}}, 4), ResourceN: 9},
 			"User:a deleted topic a, topic a, topic a and 6 more",
 		},
 	} {
-		if got := c.e.Line(); got != c.want {
-			t.Errorf("it says\n%s\nwant\n%s", got, c.want)
-		}
+		assert.Equal(t, c.e.Line(), c.want)
 	}
 	for _, k := range Kinds() {
-		if did[k] == "" {
-			t.Errorf("%s has no words", k)
-		}
+		assert.True(t, did[k] != "", "%s has no words", k)
 	}
 }
 
@@ -312,9 +274,7 @@ func FuzzEntry(f *testing.F) {
 			Reason: reason, Resources: []Resource{{Type: kind, Name: name, Detail: reason}}, Count: count, Since: noon.Add(-time.Duration(seconds % 1e6)),
 		}.Bounded()
 		text, err := json.Marshal(&e)
-		if err != nil || len(text) > 12*9*maxText {
-			t.Fatalf("%d bytes, %v", len(text), err)
-		}
+		assert.MustTrue(t, err == nil && len(text) <= 12*9*maxText, "%d bytes, %v", len(text), err)
 		var back Entry
 		if err := json.Unmarshal(text, &back); err != nil || !reflect.DeepEqual(back, e) {
 			t.Fatalf("%+v comes back as %+v (%v)", e, back, err)
@@ -322,9 +282,7 @@ func FuzzEntry(f *testing.F) {
 		// Entries of a topic may be anybody's, and are not bounded by us.
 		for _, e := range []Entry{e, {Kind: Kind(kind), Principal: who, Host: host, ClientID: client, Reason: reason, Resources: []Resource{{Type: name}}}} {
 			line := e.Line()
-			if !utf8.ValidString(line) || strings.ContainsFunc(line, func(c rune) bool { return !unicode.IsPrint(c) }) {
-				t.Fatalf("%+v: %q", e, line)
-			}
+			assert.MustTrue(t, utf8.ValidString(line) && !strings.ContainsFunc(line, func(c rune) bool { return !unicode.IsPrint(c) }), "%+v: %q", e, line)
 		}
 	})
 }

@@ -3,6 +3,8 @@ package auth
 import (
 	"fmt"
 	"testing"
+
+	"muster/internal/assert"
 )
 
 // many makes 10,000 rules: for each of the users literal topics, prefixes, groups,
@@ -44,17 +46,13 @@ func BenchmarkRights(b *testing.B) {
 			x := ofMany(all)
 			b.ReportAllocs()
 			for b.Loop() {
-				if !x.Allows(q) {
-					b.Fatal("denied")
-				}
+				assert.MustTrue(b, x.Allows(q), "denied")
 			}
 		})
 		b.Run(fmt.Sprintf("users=%d/scan", users), func(b *testing.B) {
 			n := naive{rules: all}
 			for b.Loop() {
-				if !n.decide(q).Allowed {
-					b.Fatal("denied")
-				}
+				assert.MustTrue(b, n.decide(q).Allowed, "denied")
 			}
 		})
 	}
@@ -68,9 +66,7 @@ func BenchmarkAnyOf(b *testing.B) {
 	}
 	x := ofMany(all)
 	for b.Loop() {
-		if x.AnyOf(Request{Principal: "User:user-0", Host: "10.0.0.1", Operation: Write, Type: Topic}) {
-			b.Fatal("allowed")
-		}
+		assert.MustFalse(b, x.AnyOf(Request{Principal: "User:user-0", Host: "10.0.0.1", Operation: Write, Type: Topic}), "allowed")
 	}
 }
 

@@ -3,6 +3,8 @@ package auth
 import (
 	"strings"
 	"testing"
+
+	"muster/internal/assert"
 )
 
 // A rule as CreateAcls brings it is refused, or kept as it is and decides as a scan of
@@ -32,9 +34,7 @@ func FuzzRule(f *testing.F) {
 		var m Memo
 		for _, who := range []Principal{r.Principal, "User:alice"} {
 			q := Request{Principal: who, Host: from, Operation: Read, Type: r.Type, Name: asked}
-			if got, want := x.Decide(q), all.decide(q); got != want {
-				t.Fatalf("%+v: %+v is decided as %+v, not %+v", r, q, got, want)
-			}
+			assert.MustEqual(t, x.Decide(q), all.decide(q), "%+v: %+v is decided as", r, q)
 			if got := m.Rights(x, Request{Principal: who, Host: from, Type: r.Type, Name: asked}); got != x.Rights(Request{Principal: who, Host: from, Type: r.Type, Name: asked}) {
 				t.Fatalf("%+v: the memo says %b to %+v", r, got, q)
 			}
@@ -111,9 +111,7 @@ func FuzzWords(f *testing.F) {
 				text = append(text, string(p))
 			}
 			again, err := ParseSuperUsers(strings.Join(text, ";"))
-			if err != nil || len(again) != len(all) {
-				t.Fatalf("%q: %q, and again %q (%v)", s, all, again, err)
-			}
+			assert.MustTrue(t, err == nil && len(again) == len(all), "%q: %q, and again %q (%v)", s, all, again, err)
 		}
 		if p := ParsePrincipal(s); ParsePrincipal(p.short()) != p {
 			t.Fatalf("%q: %q is written %q, which is %q", s, p, p.short(), ParsePrincipal(p.short()))

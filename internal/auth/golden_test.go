@@ -6,31 +6,27 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"muster/internal/assert"
 )
 
 // lines reads what testdata/Goldens.java wrote: fields between tabs.
 func lines(t *testing.T, file string) [][]string {
 	t.Helper()
 	b, err := os.ReadFile("testdata/" + file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var out [][]string
 	for line := range strings.Lines(string(b)) {
 		out = append(out, strings.Split(strings.TrimSuffix(line, "\n"), "\t"))
 	}
-	if len(out) < 100 {
-		t.Fatalf("only %d lines", len(out))
-	}
+	assert.MustTrue(t, len(out) >= 100, "only %d lines", len(out))
 	return out
 }
 
 func unhex(t *testing.T, s string) string {
 	t.Helper()
 	b, err := hex.DecodeString(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return string(b)
 }
 
@@ -58,9 +54,7 @@ func TestMappingRulesAreAppliedAsKafkaAppliesThem(t *testing.T) {
 		rules := unhex(t, f[0])
 		m, err := ParseMapping(rules)
 		if _, only := onlyHere[rules]; only || f[1] == "invalid" {
-			if err == nil {
-				t.Errorf("%q is taken", rules)
-			}
+			assert.Error(t, err, "%q is taken", rules)
 			continue
 		}
 		if err != nil {
@@ -85,18 +79,14 @@ func TestMappingRulesAreAppliedAsKafkaAppliesThem(t *testing.T) {
 			applied++
 		}
 	}
-	if applied < 300 {
-		t.Errorf("only %d names were mapped", applied)
-	}
+	assert.True(t, applied >= 300, "only %d names were mapped", applied)
 }
 
 // The decisions are those of Kafka's own authorizer.
 func TestTheIndexDecidesAsKafkasAuthorizer(t *testing.T) {
 	number := func(s string) int8 {
 		n, err := strconv.ParseInt(s, 10, 8)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		return int8(n)
 	}
 	var x *Index
@@ -110,9 +100,7 @@ func TestTheIndexDecidesAsKafkasAuthorizer(t *testing.T) {
 				Type: ResourceType(number(f[1])), Pattern: PatternType(number(f[2])), Name: f[3], Principal: Principal(f[4]), Host: f[5],
 				Operation: Operation(number(f[6])), Permission: Permission(number(f[7])),
 			}.Check()
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			edit := x.Edit()
 			edit.Add(r)
 			x = edit.Index()
@@ -132,7 +120,5 @@ func TestTheIndexDecidesAsKafkasAuthorizer(t *testing.T) {
 			}
 		}
 	}
-	if asked < 1000 {
-		t.Errorf("only %d questions", asked)
-	}
+	assert.True(t, asked >= 1000, "only %d questions", asked)
 }

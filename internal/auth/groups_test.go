@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"muster/internal/assert"
 )
 
 func TestGroupsAreBoundedAndInOneForm(t *testing.T) {
@@ -27,9 +29,7 @@ func TestGroupsAreBoundedAndInOneForm(t *testing.T) {
 		{[]string{strings.Repeat("x", maxGroupBytes)}, "", true},
 	} {
 		got, err := GroupsOf(c.names)
-		if (err != nil) != c.fails || c.want != "" && got != c.want || err != nil && got != "" {
-			t.Errorf("%.40q: %.40q, %v", c.names, got, err)
-		}
+		assert.True(t, (err != nil) == c.fails && (c.want == "" || got == c.want) && (err == nil || got == ""), "%.40q: %.40q, %v", c.names, got, err)
 	}
 }
 
@@ -45,9 +45,7 @@ func TestARuleForAGroupIsForAllWhoAreInIt(t *testing.T) {
 		want   bool
 	}{{nil, false}, {[]string{"payments"}, true}, {[]string{"others", "payments"}, true}, {[]string{"others"}, false}, {[]string{"interns", "payments"}, false}} {
 		groups, err := GroupsOf(c.groups)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		q := Request{Principal: "User:ann", Groups: groups, Host: "::1", Operation: Read, Type: Topic, Name: "t"}
 		if got := x.Allows(q); got != c.want || x.Decide(q).Allowed != c.want {
 			t.Errorf("%v: %t", c.groups, got)

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"muster/internal/assert"
 )
 
 // rules makes an index from lines such as "allow alice read topic orders*", where
@@ -34,9 +36,7 @@ func ruleOf(t testing.TB, text string) Rule {
 	}
 	r, err := r.Check()
 	for _, err := range append(errs[:], err) {
-		if err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
+		assert.Must(t, err, "%s", text)
 	}
 	return r
 }
@@ -106,9 +106,7 @@ func TestPrecedenceAndImplication(t *testing.T) {
 			x := rules(t, Policy{SuperUsers: []Principal{"User:root"}}, c.rules...)
 			for text, want := range c.asked {
 				q := ask(t, text)
-				if got := x.Allows(q); got != want {
-					t.Errorf("%s: %t", text, got)
-				}
+				assert.Equal(t, x.Allows(q), want, "%s", text)
 				if got := x.Decide(q); got.Allowed != want {
 					t.Errorf("%s: %+v", text, got)
 				}
@@ -142,9 +140,7 @@ func TestTheRuleMostAboutTheRequestIsNamed(t *testing.T) {
 			}
 			for _, text := range texts {
 				want := Decision{Allowed: permission == "allow", Reason: ByRule, Rule: ruleOf(t, permission+" "+text)}
-				if got := x.Decide(ask(t, asked)); got != want {
-					t.Errorf("%s: %+v, not %+v", asked, got, want)
-				}
+				assert.Equal(t, x.Decide(ask(t, asked)), want, "%s", asked)
 				edit := x.Edit()
 				edit.Remove(want.Rule)
 				x = edit.Index()
@@ -154,9 +150,7 @@ func TestTheRuleMostAboutTheRequestIsNamed(t *testing.T) {
 	x := rules(t, Policy{}, "allow alice all topic a", "allow alice alter topic a", "allow alice read topic a")
 	for _, want := range []Operation{All, Read, Alter} {
 		got := x.Decide(ask(t, "alice describe topic a"))
-		if got.Rule.Operation != want {
-			t.Errorf("%+v, not %v", got, want)
-		}
+		assert.Equal(t, got.Rule.Operation, want, "%+v", got)
 		edit := x.Edit()
 		edit.Remove(got.Rule)
 		x = edit.Index()
@@ -169,9 +163,7 @@ func TestEveryoneIsAllowedWhereThereIsNoRule(t *testing.T) {
 		"bob alter topic b": true, "bob read topic a": false, "alice read topic a": true, "alice write topic a": false, "bob read topic pq": false,
 		"bob read topic q": true, "alice read group g": false, "alice alter cluster kafka-cluster": true,
 	} {
-		if got := x.Allows(ask(t, text)); got != want {
-			t.Errorf("%s: %t", text, got)
-		}
+		assert.Equal(t, x.Allows(ask(t, text)), want, "%s", text)
 	}
 	if x = x.WithPolicy(Policy{}); x.Allows(ask(t, "bob alter topic b")) {
 		t.Error("everyone is allowed by a policy that says no")
@@ -215,12 +207,8 @@ func TestAnyOfATypeIsHiddenByDenials(t *testing.T) {
 			texts = strings.Split(c.rules, "; ")
 		}
 		x := rules(t, Policy{AllowEveryone: c.everyone, SuperUsers: []Principal{"User:root"}}, texts...)
-		if got := x.AnyOf(Request{Principal: "User:alice", Host: "10.0.0.9", Operation: Write, Type: Topic}); got != c.want {
-			t.Errorf("%s: %t", c.name, got)
-		}
-		if !x.AnyOf(Request{Principal: "User:root", Host: "10.0.0.9", Operation: Write, Type: Topic}) {
-			t.Errorf("%s: a super user may not", c.name)
-		}
+		assert.Equal(t, x.AnyOf(Request{Principal: "User:alice", Host: "10.0.0.9", Operation: Write, Type: Topic}), c.want, "%s", c.name)
+		assert.True(t, x.AnyOf(Request{Principal: "User:root", Host: "10.0.0.9", Operation: Write, Type: Topic}), "%s: a super user may not", c.name)
 	}
 }
 
@@ -243,9 +231,7 @@ func TestAuthorizedOperationsAreThoseOfTheType(t *testing.T) {
 		{"alice", Group, "h", 0},
 		{"bob", Topic, "a", 0},
 	} {
-		if got := x.AuthorizedOperations(Request{Principal: User(c.user), Host: "10.0.0.1", Type: c.of, Name: c.name}); got != c.want {
-			t.Errorf("%s on %v %s: %b, not %b", c.user, c.of, c.name, got, c.want)
-		}
+		assert.Equal(t, x.AuthorizedOperations(Request{Principal: User(c.user), Host: "10.0.0.1", Type: c.of, Name: c.name}), c.want, "%s on %v %s", c.user, c.of, c.name)
 	}
 }
 
@@ -253,9 +239,7 @@ func TestNobodyMayDoWhatIsNoOperation(t *testing.T) {
 	x := rules(t, Policy{SuperUsers: []Principal{"User:root"}, AllowEveryone: true}, "allow alice all topic *")
 	for _, user := range []Principal{"User:root", "User:alice", "User:bob"} {
 		for _, op := range []Operation{UnknownOperation, AnyOperation, operations, 31, 32, 127, -1} {
-			if x.Allows(Request{Principal: user, Operation: op, Type: Topic, Name: "a"}) {
-				t.Errorf("%s may do %d", user, op)
-			}
+			assert.False(t, x.Allows(Request{Principal: user, Operation: op, Type: Topic, Name: "a"}), "%s may do %d", user, op)
 		}
 		if x.Allows(Request{Principal: user, Operation: Read, Type: 99, Name: "a"}) || x.AnyOf(Request{Principal: user, Host: "", Operation: Read, Type: -1}) || x.Decide(Request{Principal: user, Type: 99}).Allowed {
 			t.Errorf("%s may use what is no resource", user)
@@ -308,9 +292,7 @@ func TestRulesAreListedByResource(t *testing.T) {
 	want := []string{
 		"TOPIC a LITERAL alice READ", "TOPIC a LITERAL alice DESCRIBE", "TOPIC a PREFIXED alice READ", "TOPIC b LITERAL alice READ", "TOPIC b LITERAL bob READ", "GROUP z LITERAL alice READ",
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("%q", got)
-	}
+	assert.EqualSlices(t, got, want)
 	if all.Permission = Deny; len(x.Rules(all)) != 1 {
 		t.Errorf("%v", x.Rules(all))
 	}
@@ -324,9 +306,7 @@ func TestAnEditThatChangesNothingIsTheSameIndex(t *testing.T) {
 	edit.RemoveID("nobody")
 	edit.Add(ruleOf(t, "deny bob read topic a"))
 	edit.RemoveID(ruleOf(t, "deny bob read topic a").ID())
-	if edit.Index() != x {
-		t.Error("another index")
-	}
+	assert.Equal(t, edit.Index(), x, "another index")
 }
 
 // Prefixes that nest deeply are climbed in jumps, not one by one.
@@ -341,9 +321,7 @@ func TestDeepPrefixesAreClimbedInJumps(t *testing.T) {
 	own := edit.Index().own["User:alice"][Group]
 	for _, at := range []int{0, 1, 2, 3, 300, depth - 1} {
 		name := strings.Repeat("a", at+1) + "b"
-		if got := own.longest(name); got != int32(at) {
-			t.Fatalf("the longest prefix of %d letters is at %d", at+2, got)
-		}
+		assert.MustEqual(t, own.longest(name), int32(at), "the longest prefix of %d letters", at+2)
 	}
 	steps := 0
 	for at := int32(depth - 1); at > 0; steps++ {
@@ -355,9 +333,7 @@ func TestDeepPrefixesAreClimbedInJumps(t *testing.T) {
 
 func TestSuperUsersAreBetweenSemicolons(t *testing.T) {
 	got, err := ParseSuperUsers(" User:CN=a,OU=b ; User:c;;")
-	if err != nil || !slices.Equal(got, []Principal{"User:CN=a,OU=b", "User:c"}) {
-		t.Errorf("%q, %v", got, err)
-	}
+	assert.True(t, err == nil && slices.Equal(got, []Principal{"User:CN=a,OU=b", "User:c"}), "%q, %v", got, err)
 	if _, err := ParseSuperUsers("alice"); err == nil || !strings.Contains(err.Error(), "User:alice") {
 		t.Errorf("%v", err)
 	}

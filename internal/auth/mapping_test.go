@@ -3,6 +3,8 @@ package auth
 import (
 	"strings"
 	"testing"
+
+	"muster/internal/assert"
 )
 
 func TestWhatGoCannotMatchAsJavaDoesFailsAtStart(t *testing.T) {
@@ -43,9 +45,7 @@ func TestWhatGoCannotMatchAsJavaDoesFailsAtStart(t *testing.T) {
 		`CN=(a{1000}){10}`: "invalid repeat",
 	} {
 		_, err := ParseMapping("RULE:" + pattern + "/x/")
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, not %q", pattern, err, want)
-		}
+		assert.True(t, err != nil && strings.Contains(err.Error(), want), "%s: %v, not %q", pattern, err, want)
 	}
 }
 
@@ -64,9 +64,7 @@ func TestOddMappingRulesFailAtStart(t *testing.T) {
 
 func TestTheFirstRuleThatMatchesDecides(t *testing.T) {
 	m, err := ParseMapping(`RULE:^CN=(.*?),OU=a.*$/$1/L , RULE:^CN=(.*?),OU=b,.*$/$1@b/U, RULE:^OU=none$//, DEFAULT`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for name, want := range map[string]Principal{
 		"CN=Al,OU=a,O=x": "User:al", "CN=Al,OU=b,O=x": "User:AL@B", "CN=Al,OU=c,O=x": "User:CN=Al,OU=c,O=x", "O=x,CN=Al,OU=a": "User:O=x,CN=Al,OU=a",
 	} {
@@ -99,8 +97,6 @@ func FuzzMapping(f *testing.F) {
 			return
 		}
 		p, err := m.Principal(name)
-		if err == nil && (p == "User:" || !strings.HasPrefix(string(p), "User:")) {
-			t.Fatalf("%q makes %q of %q", rules, p, name)
-		}
+		assert.MustFalse(t, err == nil && (p == "User:" || !strings.HasPrefix(string(p), "User:")), "%q makes %q of %q", rules, p, name)
 	})
 }

@@ -10,6 +10,8 @@ import (
 	"weak"
 
 	"pgregory.net/rapid"
+
+	"muster/internal/assert"
 )
 
 // check holds what a memo says of itself against what it remembers.
@@ -18,9 +20,7 @@ func (m *Memo) check(t rapid.TB) {
 	bytes := 0
 	for r, a := range m.answers {
 		bytes += len(r.name)
-		if a.thing != r {
-			t.Fatalf("the answer for %v is one for %v", r, a.thing)
-		}
+		assert.MustTrue(t, a.thing == r, "the answer for %v is one for %v", r, a.thing)
 	}
 	if bytes != m.bytes || bytes > memoBytes || len(m.answers) > memoAnswers {
 		t.Fatalf("%d answers of %d bytes, which are said to be %d", len(m.answers), bytes, m.bytes)
@@ -128,9 +128,7 @@ func TestAMemoIsAboutOnePrincipalAndHost(t *testing.T) {
 			host string
 			want bool
 		}{{"User:p", "10.0.0.1", true}, {"User:p", "10.0.0.2", false}, {"User:p", "10.0.0.1", true}, {"User:q", "10.0.0.1", false}} {
-			if got := m.Rights(x, Request{Principal: c.who, Host: c.host, Type: Topic, Name: "t"}).Has(Read); got != c.want {
-				t.Errorf("%s from %s: %t", c.who, c.host, got)
-			}
+			assert.Equal(t, m.Rights(x, Request{Principal: c.who, Host: c.host, Type: Topic, Name: "t"}).Has(Read), c.want, "%s from %s", c.who, c.host)
 		}
 	}
 }
@@ -141,14 +139,10 @@ func TestAMemoRemembersSoMuchAndNoMore(t *testing.T) {
 		names := numbered(2*memoAnswers, form)
 		x := everyTopic(names[1:])
 		for i, name := range slices.Concat(names, names) {
-			if got, want := m.Rights(x, Request{Principal: "User:p", Host: "::1", Type: Topic, Name: name}).Has(Read), name != names[0]; got != want {
-				t.Fatalf("%d: %t", i, got)
-			}
+			assert.MustEqual(t, m.Rights(x, Request{Principal: "User:p", Host: "::1", Type: Topic, Name: name}).Has(Read), name != names[0], "%d", i)
 			m.check(t)
 		}
-		if len(m.answers) != most {
-			t.Errorf("%s: %d are remembered, not %d", form, len(m.answers), most)
-		}
+		assert.Equal(t, len(m.answers), most, "%s: remembered", form)
 	}
 }
 
@@ -161,17 +155,13 @@ func TestAFullMemoBeginsAnewInTheEnd(t *testing.T) {
 		ask(name)
 	}
 	for i := range memoMisses {
-		if m.answers[thing{Topic, later[0]}] != nil {
-			t.Fatalf("another topic drives out what is known after %d questions", i)
-		}
+		assert.MustTrue(t, m.answers[thing{Topic, later[0]}] == nil, "another topic drives out what is known after %d questions", i)
 		ask(later[i%len(later)])
 	}
 	for _, name := range later {
 		ask(name)
 	}
-	if len(m.answers) != len(later) {
-		t.Errorf("%d are remembered", len(m.answers))
-	}
+	assert.Equal(t, len(m.answers), len(later), "remembered")
 }
 
 // The name of a request may lie in bytes that are used again.
@@ -195,12 +185,8 @@ func TestAMemoDoesNotKeepItsIndex(t *testing.T) {
 		return weak.Make(x)
 	}()
 	runtime.GC()
-	if asked.Value() != nil {
-		t.Error("the index is still there")
-	}
-	if m.Rights(everyTopic(nil), Request{Principal: "User:p", Host: "::1", Type: Topic, Name: "t"}) != 0 {
-		t.Error("the rules of before are still believed")
-	}
+	assert.True(t, asked.Value() == nil, "the index is still there")
+	assert.Equal(t, m.Rights(everyTopic(nil), Request{Principal: "User:p", Host: "::1", Type: Topic, Name: "t"}), 0, "the rules of before are still believed")
 }
 
 func TestAQuestionThatWasAskedBeforeTakesNoMemory(t *testing.T) {
@@ -213,7 +199,5 @@ func TestAQuestionThatWasAskedBeforeTakesNoMemory(t *testing.T) {
 		}
 	}
 	ask()
-	if n := testing.AllocsPerRun(100, ask); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
+	assert.Equal(t, testing.AllocsPerRun(100, ask), 0, "allocations")
 }

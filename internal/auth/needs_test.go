@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"muster/internal/assert"
 	"muster/internal/auth"
 	"muster/internal/handler"
 )
@@ -23,20 +24,14 @@ func TestNeedsAreRightsThatThereAre(t *testing.T) {
 	open := []int16{17, 18, 36, 71, 72}
 	for _, key := range auth.NeedsKeys() {
 		list, _ := auth.Needs(key)
-		if (len(list) == 0) != slices.Contains(open, key) {
-			t.Errorf("%d needs %v", key, list)
-		}
+		assert.Equal(t, len(list) == 0, slices.Contains(open, key), "%d needs %v", key, list)
 		for _, n := range list {
 			same := false
 			for _, r := range n.AnyOf {
-				if !r.Type.Operations().Has(r.Operation) {
-					t.Errorf("%d needs %v, which nobody can have", key, r)
-				}
+				assert.True(t, r.Type.Operations().Has(r.Operation), "%d needs %v, which nobody can have", key, r)
 				same = same || n.Denied == nil || n.Denied == r.Type.Denied()
 			}
-			if !same {
-				t.Errorf("%d: %v has the error of another resource", key, n)
-			}
+			assert.True(t, same, "%d: %v has the error of another resource", key, n)
 		}
 	}
 }
@@ -54,8 +49,6 @@ func TestNeedsInWords(t *testing.T) {
 		for _, n := range list {
 			got = append(got, n.String())
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%d: %q", key, got)
-		}
+		assert.EqualSlices(t, got, want, "%d", key)
 	}
 }

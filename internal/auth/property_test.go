@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"muster/internal/assert"
 )
 
 var (
@@ -97,13 +99,9 @@ func same(t *rapid.T, moment int, x *Index, n *naive, q Request) {
 	if got, want := x.AnyOf(q), n.anyOf(q); got != want {
 		t.Fatalf("moment %d: AnyOf(%+v) is %t, but a scan of the rules says %t:\n%v", moment, q, got, want, n.rules)
 	}
-	if x.Len() != len(n.rules) {
-		t.Fatalf("moment %d: %d rules, not %d", moment, x.Len(), len(n.rules))
-	}
+	assert.MustEqual(t, x.Len(), len(n.rules), "moment %d: rules", moment)
 	for _, r := range n.rules {
-		if !x.Has(r) {
-			t.Fatalf("moment %d: rule %v is missing", moment, r)
-		}
+		assert.MustTrue(t, x.Has(r), "moment %d: rule %v is missing", moment, r)
 	}
 }
 
@@ -131,11 +129,7 @@ func TestMatchMeansThePatternsThatMatch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r, q := genRule.Draw(t, "rule"), genRequest.Draw(t, "request")
 		f, err := Filter{Type: q.Type, Pattern: Match, Name: &q.Name, Operation: AnyOperation, Permission: AnyPermission}.Check()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, want := f.Matches(r), onResource(r, q.Type, q.Name); got != want {
-			t.Fatalf("filter for %q: %t for %+v", q.Name, got, r)
-		}
+		assert.Must(t, err)
+		assert.MustEqual(t, f.Matches(r), onResource(r, q.Type, q.Name), "filter for %q: for %+v", q.Name, r)
 	})
 }

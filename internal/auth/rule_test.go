@@ -8,6 +8,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"pgregory.net/rapid"
+
+	"muster/internal/assert"
 )
 
 func orders() Rule {
@@ -57,14 +59,10 @@ func TestNonsenseIsNoRule(t *testing.T) {
 			c.change(&r)
 			got, err := r.Check()
 			if c.want == "" {
-				if err != nil || got != r {
-					t.Fatalf("%+v, %v", got, err)
-				}
+				assert.MustTrue(t, err == nil && got == r, "%+v, %v", got, err)
 				return
 			}
-			if err == nil || !strings.Contains(err.Error(), c.want) || !errors.Is(err, kerr.InvalidRequest) {
-				t.Fatalf("%v, not %q", err, c.want)
-			}
+			assert.MustTrue(t, err != nil && strings.Contains(err.Error(), c.want) && errors.Is(err, kerr.InvalidRequest), "%v, not %q", err, c.want)
 		})
 	}
 }
@@ -85,12 +83,8 @@ func TestAHostHasOneForm(t *testing.T) {
 			t.Errorf("a filter for %s does not find the rule for %s: %v", host, want, err)
 		}
 	}
-	if got := Host(netip.MustParseAddr("::ffff:10.0.0.1")); got != "10.0.0.1" {
-		t.Errorf("a connection from %s", got)
-	}
-	if got := Host(netip.MustParseAddr("fe80::1%eth0")); got != "fe80::1" {
-		t.Errorf("a connection from %s", got)
-	}
+	assert.Equal(t, Host(netip.MustParseAddr("::ffff:10.0.0.1")), "10.0.0.1", "a connection")
+	assert.Equal(t, Host(netip.MustParseAddr("fe80::1%eth0")), "fe80::1", "a connection")
 }
 
 func TestARuleIsReadBackFromItsRecord(t *testing.T) {
@@ -99,9 +93,7 @@ func TestARuleIsReadBackFromItsRecord(t *testing.T) {
 		r.Name = rapid.StringN(1, 20, -1).Draw(t, "name")
 		r.Principal = User(rapid.String().Draw(t, "user"))
 		got, err := DecodeRule(r.ID(), r.Value())
-		if err != nil || got != r {
-			t.Fatalf("%+v became %+v: %v", r, got, err)
-		}
+		assert.MustTrue(t, err == nil && got == r, "%+v became %+v: %v", r, got, err)
 		other := genRule.Draw(t, "other")
 		if (other == r) != (other.ID() == r.ID()) {
 			t.Fatalf("%+v and %+v have the ids %s and %s", r, other, r.ID(), other.ID())
@@ -116,12 +108,8 @@ func TestARuleIsReadBackFromItsRecord(t *testing.T) {
 func TestTheFormOfARecord(t *testing.T) {
 	r := orders()
 	const want = `{"type":"TOPIC","pattern":"LITERAL","name":"orders","principal":"User:alice","host":"*","operation":"READ","permission":"ALLOW"}`
-	if got := string(r.Value()); got != want {
-		t.Errorf("%s, not %s", got, want)
-	}
-	if got := r.ID(); got != "ZrTELNbZ7lZJGH6tGcv7Lw" {
-		t.Errorf("id %s", got)
-	}
+	assert.Equal(t, string(r.Value()), want)
+	assert.Equal(t, r.ID(), "ZrTELNbZ7lZJGH6tGcv7Lw", "id")
 	for _, bad := range []string{
 		``, `{}`, `[]`, `{"type":"TOPIC"}`, strings.Replace(want, "READ", "SING", 1), strings.Replace(want, "TOPIC", "ANY", 1),
 		strings.Replace(want, "orders", "", 1), strings.Replace(want, `"*"`, `"0:0:0:0:0:0:0:1"`, 1),
@@ -232,8 +220,6 @@ func TestARuleForAllTopicsDoesNotOpenTheAuditLog(t *testing.T) {
 		"denied by all":             {Policy{}, Read, []Rule{allow(Literal, AuditTopic, Read), deny}, false},
 		"a super user":              {Policy{SuperUsers: []Principal{who}}, Read, nil, true},
 	} {
-		if got := may(c.policy, c.op, c.rules...); got != c.want {
-			t.Errorf("%s: %v", name, got)
-		}
+		assert.Equal(t, may(c.policy, c.op, c.rules...), c.want, "%s", name)
 	}
 }

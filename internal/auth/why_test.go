@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"muster/internal/assert"
 )
 
 func TestWhyNamesTheRuleAndTheCommand(t *testing.T) {
@@ -25,9 +27,7 @@ func TestWhyNamesTheRuleAndTheCommand(t *testing.T) {
 			"muster acls add eve describe-configs cluster"},
 	} {
 		why := x.Why(ask(t, c.asked))
-		if why.Sentence != c.sentence || why.Fix != c.fix {
-			t.Errorf("%s:\n%s\n%s", c.asked, why.Sentence, why.Fix)
-		}
+		assert.True(t, why.Sentence == c.sentence && why.Fix == c.fix, "%s:\n%s\n%s", c.asked, why.Sentence, why.Fix)
 	}
 	if why := New(Policy{AllowEveryone: true}).Why(ask(t, "eve read topic a")); why.Fix != "" || !strings.HasSuffix(why.Sentence, "and allow.everyone.if.no.acl.found is true.") {
 		t.Errorf("%+v", why)
@@ -68,12 +68,8 @@ func TestAShellReadsBackWhatIsQuoted(t *testing.T) {
 		command.WriteString(" " + quote(name))
 	}
 	out, err := exec.Command(bash, "-c", `LC_ALL=C.UTF-8; printf '%s\0'`+command.String()).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, want := string(out), strings.Join(names, "\x00")+"\x00"; got != want {
-		t.Errorf("%q, not %q", got, want)
-	}
+	assert.Must(t, err)
+	assert.Equal(t, string(out), strings.Join(names, "\x00")+"\x00")
 }
 
 // The command that is offered helps, at the latest when each denial is removed.
@@ -91,18 +87,14 @@ func TestTheFixAllowsWhatWasDenied(t *testing.T) {
 			}
 			edit := x.Edit()
 			if why.Reason == ByRule {
-				if !x.Has(why.Rule) || why.Fix != why.Rule.Command("remove") {
-					t.Fatalf("%+v", why)
-				}
+				assert.MustTrue(t, x.Has(why.Rule) && why.Fix == why.Rule.Command("remove"), "%+v", why)
 				edit.Remove(why.Rule)
 			} else {
 				r := Rule{Type: q.Type, Pattern: Literal, Name: q.Name, Principal: q.Principal, Host: "*", Operation: q.Operation, Permission: Allow}
 				if q.Name == "*" {
 					r.Pattern = Prefixed
 				}
-				if why.Fix != r.Command("add") {
-					t.Fatalf("%+v", why)
-				}
+				assert.MustEqual(t, why.Fix, r.Command("add"), "%+v", why)
 				edit.Add(r)
 			}
 			x = edit.Index()

@@ -8,14 +8,14 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"muster/internal/assert"
 )
 
 // The certificates were made by keytool, and their names printed by Java.
 func TestNamesOfRealCertificates(t *testing.T) {
 	rest, err := os.ReadFile("testdata/certificates.pem")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	want := []string{
 		`CN=alice,OU=Data,O=Example\, Inc.,L=Berlin,ST=Berlin,C=DE`,
 		`1.2.840.113549.1.9.1=#160d62406578616d706c652e636f6d,CN=bob+UID=u7,OU=A\=B\+C,DC=example,DC=com`,
@@ -23,14 +23,10 @@ func TestNamesOfRealCertificates(t *testing.T) {
 	}
 	for _, name := range want {
 		block, after := pem.Decode(rest)
-		if block == nil {
-			t.Fatal("a certificate is missing")
-		}
+		assert.MustTrue(t, block != nil, "a certificate is missing")
 		rest = after
 		cert, err := x509.ParseCertificate(block.Bytes)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		if got, err := SubjectName(cert.RawSubject); err != nil || got != name {
 			t.Errorf("%s, %v, not %s", got, err, name)
 		}
@@ -49,9 +45,7 @@ func TestSubjectsThatAreNoneOrUnclear(t *testing.T) {
 		"30820fff":                       "the certificate's subject",
 	} {
 		raw, err := hex.DecodeString(der)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		if got, err := SubjectName(raw); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %q, %v", der, got, err)
 		}
@@ -64,9 +58,7 @@ func TestSubjectsThatAreNoneOrUnclear(t *testing.T) {
 func FuzzSubjectName(f *testing.F) {
 	for _, der := range []string{"3000", "300f310d300b06035504030c04616c6963", "300d310b3009060355040314026ae9"} {
 		raw, err := hex.DecodeString(der)
-		if err != nil {
-			f.Fatal(err)
-		}
+		assert.Must(f, err)
 		f.Add(raw)
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
@@ -74,8 +66,6 @@ func FuzzSubjectName(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if !utf8.ValidString(name) || len(name) > 40*len(raw) || strings.Contains(name, "\x00") {
-			t.Fatalf("%x: %q", raw, name)
-		}
+		assert.MustTrue(t, utf8.ValidString(name) && len(name) <= 40*len(raw) && !strings.Contains(name, "\x00"), "%x: %q", raw, name)
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
 
+	"muster/internal/assert"
 	"muster/internal/broker"
 	"muster/internal/metadata"
 	"muster/internal/record"
@@ -109,9 +110,7 @@ func TestSmallBatchesThatUnpackToMuchDoNotTakeTheMemory(t *testing.T) {
 					}
 					got = kerr.ErrorForCode(resp.(*kmsg.ProduceResponse).Topics[0].Partitions[0].ErrorCode)
 				}
-				if got != error(c.want) && (got != nil || c.want != nil) {
-					t.Errorf("%s: %v", name, got)
-				}
+				assert.False(t, got != error(c.want) && (got != nil || c.want != nil), "%s: %v", name, got)
 			})
 		}
 		var slowest time.Duration
@@ -124,9 +123,7 @@ func TestSmallBatchesThatUnpackToMuchDoNotTakeTheMemory(t *testing.T) {
 		grown := stop()
 		t.Logf("%s: %d batches of %d KB that unpack to %d MB: %d MB more memory at most; the slowest of 20 good appends took %v",
 			name, c.attackers, len(batch)>>10, c.megabytes, grown, slowest)
-		if grown > 600 {
-			t.Errorf("%s: %d MB more memory", name, grown)
-		}
+		assert.True(t, grown <= 600, "%s: %d MB more memory", name, grown)
 	}
 }
 
@@ -195,9 +192,7 @@ func TestHalfSentRequestsDoNotHoldUpAnother(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d half-sent requests gave way before their end", cut, all)
-	if cut == 0 {
-		t.Error("none of the half-sent requests gave way")
-	}
+	assert.True(t, cut != 0, "none of the half-sent requests gave way")
 }
 
 // Members with very much metadata are refused, so that they take neither memory nor disk.
@@ -228,7 +223,5 @@ func TestMembersWithMuchMetadataAreRefused(t *testing.T) {
 		outcomes[resp.(*kmsg.JoinGroupResponse).ErrorCode]++
 	}
 	t.Logf("%v; %d MB more memory at most", outcomes, stop())
-	if outcomes[-1] != 10 || outcomes[0] != 19 || outcomes[15] != 31 {
-		t.Errorf("outcomes by error: %v", outcomes)
-	}
+	assert.True(t, outcomes[-1] == 10 && outcomes[0] == 19 && outcomes[15] == 31, "outcomes by error: %v", outcomes)
 }

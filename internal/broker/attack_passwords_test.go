@@ -21,6 +21,7 @@ import (
 	fplain "github.com/twmb/franz-go/pkg/sasl/plain"
 	fscram "github.com/twmb/franz-go/pkg/sasl/scram"
 
+	"muster/internal/assert"
 	"muster/internal/auth/sasl"
 	"muster/internal/broker"
 	"muster/internal/redistest"
@@ -138,9 +139,7 @@ func TestAThousandWrongPasswordsASecondDisturbNobodyAndLeaveNothing(t *testing.T
 	t.Logf("%d wrong passwords on %d connections, %.0f a second (1,000 at most: each waits for a tenth of one)", refused.Load(), attackers, rate)
 	t.Logf("meanwhile %d rounds of good clients and logins, all good, the slowest in %v (%v before); %d goroutines", round-2, slowest, calm, most)
 	// One of each attacker, one of its connection; the rest is for clients that come and go.
-	if most > routines+3*attackers {
-		t.Errorf("%d goroutines, %d before", most, routines)
-	}
+	assert.True(t, most <= routines+3*attackers, "%d goroutines, %d before", most, routines)
 	redistest.Eventually(t, "the goroutines to be gone", func() bool { return runtime.NumGoroutine() <= routines+20 })
 	// Of the names alone there were more than 3 MB.
 	after := heap()
@@ -170,9 +169,7 @@ func TestAUserThatDoesNotExistCostsAsMuchAsAWrongPassword(t *testing.T) {
 				least[name] = min(least[name], time.Since(begun))
 			}
 		}
-		if err := wantSameAnswers(t, b, login); err != nil {
-			t.Errorf("%s: %v", mechanism, err)
-		}
+		assert.NoError(t, wantSameAnswers(t, b, login), "%s", mechanism)
 		if ratio := float64(least["ann"]) / float64(least["abe"]); ratio < 0.5 || ratio > 2 {
 			t.Errorf("%s: %v for a user, %v for one that does not exist", mechanism, least["ann"], least["abe"])
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/audit"
 	"muster/internal/broker"
 )
@@ -65,9 +66,7 @@ func TestALoginByCertificateIsToldAsAnyOther(t *testing.T) {
 		if got.Mechanism != "TLS" || string(got.Principal) != c.principal || got.Again || (got.Err == nil) != (c.reason == "") {
 			t.Errorf("want %q, %q, and is told %+v", c.principal, c.reason, got)
 		}
-		if got.Err != nil && !strings.Contains(got.Err.Error(), c.reason) {
-			t.Errorf("want %q, and is told %v", c.reason, got.Err)
-		}
+		assert.False(t, got.Err != nil && !strings.Contains(got.Err.Error(), c.reason), "want %q, and is told %v", c.reason, got.Err)
 	}
 }
 

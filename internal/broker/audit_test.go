@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 
+	"muster/internal/assert"
 	"muster/internal/audit"
 	"muster/internal/broker"
 	"muster/internal/metadata"
@@ -36,9 +37,7 @@ func awaitAuditBy(t *testing.T, who *kgo.Client, pleases func(audit.Entry) bool)
 	defer reader.Close()
 	for found := false; !found; {
 		fs := reader.PollFetches(ctx)
-		if ctx.Err() != nil {
-			t.Fatalf("the audit log has only %+v", all)
-		}
+		assert.Must(t, ctx.Err(), "the audit log has only %+v", all)
 		fs.EachRecord(func(r *kgo.Record) {
 			var e audit.Entry
 			if err := json.Unmarshal(r.Value, &e); err != nil || string(r.Key) != e.Principal || r.Timestamp.UnixMilli() != e.Time.UnixMilli() {
@@ -64,9 +63,7 @@ func TestTheAuditLogTellsWhoChangedWhat(t *testing.T) {
 	first := all[0]
 	first.Time = time.Time{}
 	want := "User:ANONYMOUS at 127.0.0.1 (console) created topic orders (3 partitions) by CreateTopics"
-	if len(all) != 2 || first.Line() != want || first.Broker != 1 {
-		t.Errorf("the log has %+v", all)
-	}
+	assert.True(t, len(all) == 2 && first.Line() == want && first.Broker == 1, "the log has %+v", all)
 	topic := b.Image().Topic(metadata.AuditTopic)
 	if c := topic.Config; !topic.Internal || c.Compact || !c.Delete || c.RetentionBytes != 256<<20 {
 		t.Errorf("the topic has %+v", c)
@@ -112,9 +109,7 @@ func TestWithoutAnAuditLogNothingIsWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(t, b.Close())
-	if b.Image().Topic(metadata.AuditTopic) != nil {
-		t.Error("there is an audit log")
-	}
+	assert.True(t, b.Image().Topic(metadata.AuditTopic) == nil, "there is an audit log")
 }
 
 func TestEveryBrokerOfAFleetWritesToTheAuditLog(t *testing.T) {
@@ -189,12 +184,8 @@ func TestTheAuditLogTellsOfDenials(t *testing.T) {
 	}
 	all := awaitAuditBy(t, admin, func(e audit.Entry) bool { return e.Kind == audit.Denied && e.Operation == "CREATE" })
 	e := all[slices.IndexFunc(all, func(e audit.Entry) bool { return e.Kind == audit.Denied })]
-	if e.Principal != "User:ANONYMOUS" || e.Host != "127.0.0.1" || e.Broker != 1 || len(e.Resources) != 1 {
-		t.Errorf("it tells %+v", e)
-	}
+	assert.True(t, e.Principal == "User:ANONYMOUS" && e.Host == "127.0.0.1" && e.Broker == 1 && len(e.Resources) == 1, "it tells %+v", e)
 	for _, e := range all {
-		if e.Kind == audit.TopicCreated {
-			t.Errorf("it tells of a change that did not happen: %+v", e)
-		}
+		assert.True(t, e.Kind != audit.TopicCreated, "it tells of a change that did not happen: %+v", e)
 	}
 }

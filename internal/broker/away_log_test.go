@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"muster/internal/assert"
 	"muster/internal/store"
 )
 
@@ -27,11 +28,7 @@ func TestWhatFollowsFromARedisThatIsAwayIsNotSaidAgain(t *testing.T) {
 	logger.Warn("after", "error", follows)
 	got := text.String()
 	for what, want := range map[string]bool{"before": true, "follows": false, "other trouble": true, "told anyway": true, "after": true} {
-		if strings.Contains(got, what) != want {
-			t.Errorf("%q in the log, want %v:\n%s", what, want, got)
-		}
+		assert.True(t, strings.Contains(got, what) == want, "%q in the log, want %v:\n%s", what, want, got)
 	}
-	if out.Load() != 1 {
-		t.Errorf("%d lines left out", out.Load())
-	}
+	assert.Equal(t, out.Load(), 1, "lines left out")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/broker"
 	"muster/internal/redistest"
 )
@@ -230,9 +231,7 @@ func (a *account) settle(group string) {
 		state = "Empty"
 	}
 	eventually(a.t, group+" settles", func(ctx context.Context) error {
-		if err := a.agree(ctx, false); err != nil {
-			a.t.Fatalf("while %s rebalances: %v", group, err)
-		}
+		assert.Must(a.t, a.agree(ctx, false), "while %s rebalances", group)
 		for _, r := range a.readers[group] {
 			r.poll(ctx)
 		}

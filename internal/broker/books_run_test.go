@@ -25,6 +25,7 @@ func seedOfBooks() uint64 {
 // transactions in an order that no one chose, restarts the broker, and compares what the
 // API says with the books, every ten seconds for ten minutes of a clock that jumps.
 func TestLagIsWhatBooksSay(t *testing.T) {
+	t.Parallel()
 	t.Run("disk", func(t *testing.T) {
 		runBooks(t, map[string]string{"muster.store": "disk", "log.dir": t.TempDir()}, nil)
 	})

@@ -20,6 +20,7 @@ const sequenceBits = 10
 // TestLagOfStreamsIsWhatBooksAndRedisSay is TestLagIsWhatBooksSay of layout stream, where
 // others write and delete too, and Redis is asked how many entries there are.
 func TestLagOfStreamsIsWhatBooksAndRedisSay(t *testing.T) {
+	t.Parallel()
 	s := redistest.Single(t)
 	a := openAccount(t, seedOfBooks(), map[string]string{"muster.store": "redis", "muster.redis.url": s.URL(), "muster.redis.layout": "stream"})
 	a.stream = true

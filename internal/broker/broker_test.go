@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/goleak"
 
+	"muster/internal/assert"
 	"muster/internal/broker"
 )
 
@@ -43,9 +44,7 @@ func start(t *testing.T, props map[string]string, more ...func(*broker.Config)) 
 	b, err := broker.Open(t.Context(), c)
 	must(t, err)
 	t.Cleanup(func() {
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, b.Close())
 	})
 	return b
 }
@@ -78,9 +77,7 @@ func consume(t *testing.T, b *broker.Broker, topic string, n int) map[string]str
 	got := map[string]string{}
 	for seen := 0; seen < n; {
 		fs := c.PollFetches(ctx)
-		if err := fs.Err(); err != nil {
-			t.Fatalf("after %d of %d records: %v", seen, n, err)
-		}
+		assert.Must(t, fs.Err(), "after %d of %d records", seen, n)
 		fs.EachRecord(func(r *kgo.Record) {
 			seen++
 			if _, twice := got[string(r.Key)]; twice {
@@ -99,9 +96,7 @@ func TestRecordsAreReadBackFromEveryStore(t *testing.T) {
 			produce(t, client(t, b), "orders", 0, 1000)
 			got := consume(t, b, "orders", 1000)
 			for i := range 1000 {
-				if got[fmt.Sprint(i)] != fmt.Sprintf("value %d", i) {
-					t.Fatalf("record %d is %q", i, got[fmt.Sprint(i)])
-				}
+				assert.MustEqual(t, got[fmt.Sprint(i)], fmt.Sprintf("value %d", i), "record %d", i)
 			}
 		})
 	}
@@ -119,9 +114,7 @@ func TestTopicsAndRecordsSurviveARestart(t *testing.T) {
 	c = client(t, b)
 	after, err := kadm.NewClient(c).ListTopics(t.Context())
 	must(t, err)
-	if before["orders"].ID != after["orders"].ID || len(after["orders"].Partitions) != 2 {
-		t.Errorf("before %v, after %v", before, after)
-	}
+	assert.True(t, before["orders"].ID == after["orders"].ID && len(after["orders"].Partitions) == 2, "before %v, after %v", before, after)
 	produce(t, c, "orders", 10, 10)
 	consume(t, b, "orders", 20)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"muster/internal/assert"
 	"muster/internal/broker"
 	"muster/internal/redistest"
 )
@@ -223,9 +224,7 @@ func (w *cutWorld) check() {
 			if got != counts[n] {
 				t.Errorf("transaction %d of %s has %d of %d records", n, p.id, got, counts[n])
 			}
-			if p.outcome[n] == "aborted" {
-				t.Errorf("transaction %d of %s was aborted, and is there", n, p.id)
-			}
+			assert.True(t, p.outcome[n] != "aborted", "transaction %d of %s was aborted, and is there", n, p.id)
 		}
 		for n, outcome := range p.outcome {
 			if outcome == "committed" && seen[n] == 0 {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"muster/internal/assert"
 )
 
 // TestGrafanaFilesAskForNamesThatAreThere reads every expression of the dashboard and the
@@ -25,22 +27,14 @@ func TestGrafanaFilesAskForNamesThatAreThere(t *testing.T) {
 		}
 	}
 	alerts, dashboard := alertExpressions(t), dashboardExpressions(t)
-	if len(alerts) < 10 || len(dashboard) < 30 {
-		t.Errorf("%d alerts and %d expressions", len(alerts), len(dashboard))
-	}
+	assert.True(t, len(alerts) >= 10 && len(dashboard) >= 30, "%d alerts and %d expressions", len(alerts), len(dashboard))
 	for _, expr := range slices.Concat(alerts, dashboard) {
 		names, err := metricsIn(expr)
-		if err != nil || len(names) == 0 {
-			t.Errorf("%s: %d metrics, %v", expr, len(names), err)
-		}
+		assert.True(t, err == nil && len(names) != 0, "%s: %d metrics, %v", expr, len(names), err)
 		for name, labels := range names {
-			if there[name] == nil {
-				t.Errorf("%s: there is no %s", expr, name)
-			}
+			assert.True(t, there[name] != nil, "%s: there is no %s", expr, name)
 			for _, l := range labels {
-				if there[name] != nil && !there[name][l] {
-					t.Errorf("%s: %s has no label %s", expr, name, l)
-				}
+				assert.False(t, there[name] != nil && !there[name][l], "%s: %s has no label %s", expr, name, l)
 			}
 		}
 	}
@@ -84,9 +78,7 @@ func dashboardExpressions(t *testing.T) (out []string) {
 				out = append(out, m[1])
 			}
 			if id, ok := x["id"].(float64); ok {
-				if ids[id] {
-					t.Errorf("two panels have the id %v", id)
-				}
+				assert.False(t, ids[id], "two panels have the id %v", id)
 				ids[id] = true
 			}
 			for _, key := range slices.Sorted(maps.Keys(x)) {
@@ -183,9 +175,7 @@ func TestMetricsInExpressions(t *testing.T) {
 		`topk(10, sum(x) without (y)) / z == Inf`:                                        "map[x:[] z:[]]",
 	} {
 		got, err := metricsIn(expr)
-		if err != nil || fmt.Sprint(got) != want {
-			t.Errorf("%s: %v, %v, want %s", expr, got, err, want)
-		}
+		assert.True(t, err == nil && fmt.Sprint(got) == want, "%s: %v, %v, want %s", expr, got, err, want)
 	}
 	for _, bad := range []string{"sum(a", "a)", "a{b=\"c\"", "a[x]", "a ; b", "sum(a}"} {
 		if got, err := metricsIn(bad); err == nil {

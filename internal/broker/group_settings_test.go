@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/broker"
 	"muster/internal/group"
 )
@@ -67,15 +68,11 @@ func TestSettingsOfAGroupReachItsMembersAlsoAfterARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	epoch, every := beat(t, c, "g", 0)
-	if every != 5*time.Second {
-		t.Errorf("without settings: every %s", every)
-	}
+	assert.Equal(t, every, 5*time.Second, "the interval without settings")
 	alterGroup(t, c, "g", "consumer.heartbeat.interval.ms", "300", "consumer.session.timeout.ms", "50000", "consumer.assignment.interval.ms", "0")
 	wantEvery(t, c, epoch, 300*time.Millisecond)
-	want := group.ConsumerSettings{Session: 50 * time.Second, Heartbeat: 300 * time.Millisecond}
-	if got := b.GroupConfig().Consumer.Groups["g"]; got != want {
-		t.Errorf("the group has %+v", got)
-	}
+	want := group.Settings{Session: 50 * time.Second, Heartbeat: 300 * time.Millisecond}
+	assert.Equal(t, b.GroupConfig().Consumer.Groups["g"], want, "the group")
 	if _, other := beat(t, c, "h", 0); other != 5*time.Second {
 		t.Errorf("another group: every %s", other)
 	}
@@ -85,9 +82,7 @@ func TestSettingsOfAGroupReachItsMembersAlsoAfterARestart(t *testing.T) {
 	b = start(t, props)
 	c = client(t, b)
 	wantEvery(t, c, epoch, 300*time.Millisecond)
-	if got := b.GroupConfig().Consumer.Groups["g"]; got != want {
-		t.Errorf("after a restart the group has %+v", got)
-	}
+	assert.Equal(t, b.GroupConfig().Consumer.Groups["g"], want, "after a restart the group")
 	// The broker's bounds count for what is in use, also when they change.
 	least := "700"
 	altered, err := kadm.NewClient(c).AlterBrokerConfigs(t.Context(), []kadm.AlterConfig{{Name: "group.consumer.min.heartbeat.interval.ms", Value: &least}})

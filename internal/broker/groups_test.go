@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"muster/internal/assert"
 	"muster/internal/broker"
 )
 
@@ -33,9 +34,7 @@ func take(t *testing.T, c *kgo.Client, n int) map[string]bool {
 	got := map[string]bool{}
 	for len(got) < n {
 		fs := c.PollFetches(ctx)
-		if err := fs.Err(); err != nil {
-			t.Fatalf("after %d of %d records: %v", len(got), n, err)
-		}
+		assert.Must(t, fs.Err(), "after %d of %d records", len(got), n)
 		fs.EachRecord(func(r *kgo.Record) { got[string(r.Key)] = true })
 	}
 	must(t, c.CommitUncommittedOffsets(ctx))
@@ -55,9 +54,7 @@ func TestAGroupGoesOnWhereItCommittedAlsoAfterARestart(t *testing.T) {
 	produce(t, client(t, b), "orders", 100, 50)
 	got := take(t, groupConsumer(t, b, "g"), 50)
 	for i := range 100 {
-		if got[fmt.Sprint(i)] {
-			t.Fatalf("record %d came again", i)
-		}
+		assert.MustFalse(t, got[fmt.Sprint(i)], "record %d came again", i)
 	}
 	adm := kadm.NewClient(client(t, b))
 	lag, err := adm.Lag(t.Context(), "g")
@@ -102,9 +99,7 @@ func TestWhatHappensToGroupsIsInTheJournal(t *testing.T) {
 	reader := client(t, b, kgo.ConsumeTopics("__group_journal"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	for settled := false; !settled; {
 		fs := reader.PollFetches(ctx)
-		if ctx.Err() != nil {
-			t.Fatal("no rebalance of the group is in the journal")
-		}
+		assert.Must(t, ctx.Err(), "no rebalance of the group is in the journal")
 		fs.EachRecord(func(r *kgo.Record) {
 			settled = settled || string(r.Key) == "g" && strings.Contains(string(r.Value), `"kind":"rebalance-settled"`)
 		})

@@ -4,24 +4,20 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"muster/internal/assert"
 )
 
 // Requests about partitions are not handled once a stop holds them, and are not waited for.
 func TestHeldRequestsAreNotCounted(t *testing.T) {
 	var h hold
-	if !h.begin(produceRequest) || h.producing.Load() != 1 {
-		t.Fatal("Produce is held by a broker that does not stop, or not counted")
-	}
+	assert.MustTrue(t, h.begin(produceRequest) && h.producing.Load() == 1, "Produce is held by a broker that does not stop, or not counted")
 	h.end(produceRequest)
 	h.close()
 	for kind, want := range map[requestKind]bool{produceRequest: false, readRequest: false, otherRequest: true} {
-		if got := h.begin(kind); got != want {
-			t.Errorf("request of kind %d is handled: %v", kind, got)
-		}
+		assert.Equal(t, h.begin(kind), want, "request of kind %d is handled", kind)
 	}
-	if n := h.producing.Load(); n != 0 {
-		t.Errorf("%d Produce requests are counted as being handled", n)
-	}
+	assert.Equal(t, h.producing.Load(), 0, "Produce requests are counted as being handled")
 }
 
 // A stop waits for Produce requests that are being handled, but not for ever.

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"muster/internal/assert"
 	"muster/internal/broker"
 	"muster/internal/web"
 )
@@ -48,9 +49,7 @@ func TestInAFleetTheOneThatHasSomethingDoesIt(t *testing.T) {
 	for _, b := range brokers {
 		plan := does[web.ResetPlan](t, b, http.MethodPost, "/groups/billing/resets", `{"to":"end"}`)
 		for _, p := range plan.Partitions {
-			if p.To == nil || *p.To == 0 || p.LogEnd == nil || *p.To != *p.LogEnd || p.Skipped != nil {
-				t.Errorf("the plan is %+v", p)
-			}
+			assert.True(t, p.To != nil && *p.To != 0 && p.LogEnd != nil && *p.To == *p.LogEnd && p.Skipped == nil, "the plan is %+v", p)
 		}
 		does[web.Done](t, b, http.MethodPost, "/groups/billing/resets/execute", orderOf(t, &plan))
 		if got := committedIn(t, c, "billing", "orders"); len(got) != 8 || got[0] == 0 {
@@ -75,9 +74,7 @@ func TestAFleetDeletesRecordsWhereTheyAreLed(t *testing.T) {
 		leaders[brokers[0].Image().Topic("orders").Partitions[i].Leader] = true
 		body = append(body, fmt.Sprintf(`{"partition":%d,"offset":"-1"}`, i))
 	}
-	if len(leaders) != 3 {
-		t.Fatalf("the leaders are %v", leaders)
-	}
+	assert.MustEqual(t, len(leaders), 3, "the leaders are %v", leaders)
 	all := `{"partitions":[` + strings.Join(body, ",") + `]}`
 	for _, b := range brokers { // The second and third time nothing is left to delete.
 		done := does[web.Done](t, b, http.MethodDelete, "/topics/orders/records", all)
@@ -85,20 +82,14 @@ func TestAFleetDeletesRecordsWhereTheyAreLed(t *testing.T) {
 			t.Errorf("%d sentences: %q", n, done.Sentences)
 		}
 		for _, s := range done.Sentences[1:51] {
-			if !strings.HasSuffix(s, " begins at offset 1 now.") {
-				t.Error(s)
-			}
+			assert.True(t, strings.HasSuffix(s, " begins at offset 1 now."), "%v", s)
 		}
 	}
 	starts, err := kadm.NewClient(c).ListStartOffsets(t.Context(), "orders")
 	must(t, err)
 	starts.Each(func(o kadm.ListedOffset) {
-		if o.Err != nil || o.Offset != 1 {
-			t.Errorf("partition %d begins at %d, %v", o.Partition, o.Offset, o.Err)
-		}
+		assert.True(t, o.Err == nil && o.Offset == 1, "partition %d begins at %d, %v", o.Partition, o.Offset, o.Err)
 	})
 	code, _, text := send(t, brokers[0], http.MethodDelete, "/topics/orders/records", `{"partitions":[{"partition":0,"offset":"1"},{"partition":1,"offset":"2"},{"partition":2,"offset":"1"}]}`)
-	if code != http.StatusBadRequest || !strings.Contains(text, "the offset lies beyond the end of partition 1") {
-		t.Errorf("%d %s", code, text)
-	}
+	assert.True(t, code == http.StatusBadRequest && strings.Contains(text, "the offset lies beyond the end of partition 1"), "%d %s", code, text)
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"muster/internal/assert"
 	"muster/internal/broker"
 	"muster/internal/web"
 )
@@ -86,34 +86,24 @@ func TestAGroupIsResetOverHTTP(t *testing.T) {
 				t.Errorf("%s: %+v", x.body, plan)
 			}
 		}
-		if got := committedIn(t, c, "billing", "orders"); !maps.Equal(got, before) {
-			t.Fatalf("the plans have moved the group to %v", got)
-		}
+		assert.MustEqualMaps(t, committedIn(t, c, "billing", "orders"), before, "the plans have moved the group")
 		plan := does[web.ResetPlan](t, b, http.MethodPost, "/groups/billing/resets", `{"to":"offset","value":"7"}`)
 		order := orderOf(t, &plan)
 		commit(t, c, "billing", "orders", 0, 41) // Someone moves it meanwhile.
 		if p := refuses(t, b, http.StatusConflict, http.MethodPost, "/groups/billing/resets/execute", order); !strings.Contains(p.Message, "has committed 41 in partition 0") {
 			t.Errorf("after it has moved: %+v", p)
 		}
-		if got := committedIn(t, c, "billing", "orders"); !maps.Equal(got, map[int32]int64{0: 41, 1: 100}) {
-			t.Fatalf("what was refused has moved it to %v", got)
-		}
+		assert.MustEqualMaps(t, committedIn(t, c, "billing", "orders"), map[int32]int64{0: 41, 1: 100}, "what was refused has moved it")
 		commit(t, c, "billing", "orders", 0, 40)
 		does[web.Done](t, b, http.MethodPost, "/groups/billing/resets/execute", order)
-		if got := committedIn(t, c, "billing", "orders"); !maps.Equal(got, map[int32]int64{0: 7, 1: 7}) {
-			t.Errorf("it is at %v", got)
-		}
+		assert.EqualMaps(t, committedIn(t, c, "billing", "orders"), map[int32]int64{0: 7, 1: 7})
 		refuses(t, b, http.StatusConflict, http.MethodPost, "/groups/billing/resets/execute", order) // Again.
 
 		// A group that there is not is created.
 		plan = does[web.ResetPlan](t, b, http.MethodPost, "/groups/fresh/resets", `{"topic":"orders","to":"end"}`)
-		if plan.State != "Dead" || plan.Partitions[0].Committed != nil {
-			t.Errorf("the plan is %+v", plan)
-		}
+		assert.True(t, plan.State == "Dead" && plan.Partitions[0].Committed == nil, "the plan is %+v", plan)
 		does[web.Done](t, b, http.MethodPost, "/groups/fresh/resets/execute", orderOf(t, &plan))
-		if got := committedIn(t, c, "fresh", "orders"); !maps.Equal(got, map[int32]int64{0: 100, 1: 100}) {
-			t.Errorf("it is at %v", got)
-		}
+		assert.EqualMaps(t, committedIn(t, c, "fresh", "orders"), map[int32]int64{0: 100, 1: 100})
 		for body, want := range map[string]int{
 			`{"to":"beginning"}`:                                           404, // Nothing is committed.
 			`{"topic":"none","to":"beginning"}`:                            404,
@@ -142,9 +132,7 @@ func TestAGroupWithMembersIsNotResetNorDeleted(t *testing.T) {
 	readAll(t, b, "billing", 10, kgo.InstanceID("one"))
 	before := committedIn(t, c, "billing", "orders")
 	plan := does[web.ResetPlan](t, b, http.MethodPost, "/groups/billing/resets", `{"to":"beginning"}`)
-	if plan.Members != 1 || plan.State != "Stable" || !strings.Contains(plan.Refused, "1 member") {
-		t.Errorf("the plan is %+v", plan)
-	}
+	assert.True(t, plan.Members == 1 && plan.State == "Stable" && strings.Contains(plan.Refused, "1 member"), "the plan is %+v", plan)
 	if p := refuses(t, b, http.StatusConflict, http.MethodPost, "/groups/billing/resets/execute", orderOf(t, &plan)); p.Kafka != "NON_EMPTY_GROUP" {
 		t.Errorf("it says %+v", p)
 	}
@@ -156,9 +144,7 @@ func TestAGroupWithMembersIsNotResetNorDeleted(t *testing.T) {
 		t.Errorf("the preview is %+v", d)
 	}
 	refuses(t, b, http.StatusConflict, http.MethodDelete, "/groups/billing/offsets", `{"topic":"orders"}`)
-	if got := committedIn(t, c, "billing", "orders"); !maps.Equal(got, before) {
-		t.Errorf("it is at %v", got)
-	}
+	assert.EqualMaps(t, committedIn(t, c, "billing", "orders"), before)
 
 	// The member is removed, by its instance or its id.
 	const one = `{"instanceId":"one","reason":"its host is gone"}`
@@ -167,18 +153,14 @@ func TestAGroupWithMembersIsNotResetNorDeleted(t *testing.T) {
 		t.Errorf("the preview is %+v", d)
 	}
 	g := answer[web.GroupDetail](t, b, "/groups/billing")
-	if len(g.Members) != 1 {
-		t.Fatal("the preview has removed it")
-	}
+	assert.MustEqual(t, len(g.Members), 1, "the preview has removed it")
 	for body, want := range map[string]int{`{}`: 400, `{"memberId":"a","instanceId":"b"}`: 400, `{"memberId":"nobody"}`: 404, `{"instanceId":"nobody"}`: 404} {
 		refuses(t, b, want, http.MethodPost, "/groups/billing/members/remove", body)
 		refuses(t, b, want, http.MethodPost, "/groups/billing/members/remove?preview=true", body)
 	}
 	does[web.Done](t, b, http.MethodPost, "/groups/billing/members/remove", one)
 	after := answer[web.GroupDetail](t, b, "/groups/billing")
-	if len(after.Members) > 0 && after.Members[0].ID == g.Members[0].ID {
-		t.Errorf("it is still %+v", after.Members)
-	}
+	assert.False(t, len(after.Members) > 0 && after.Members[0].ID == g.Members[0].ID, "it is still %+v", after.Members)
 	eventually(t, "the journal", func(context.Context) error { // No one waits for it.
 		j, err := tried[web.Journal](t, b, "/groups/billing/journal?all=true")
 		if err == nil && len(j.Entries) == 0 {
@@ -204,9 +186,7 @@ func TestGroupsAndTheirOffsetsAreDeletedOverHTTP(t *testing.T) {
 			t.Fatalf("the preview has left %v", got)
 		}
 		does[web.Done](t, b, http.MethodDelete, "/groups/billing/offsets", `{"topic":"orders","partitions":[1]}`)
-		if got := committedIn(t, c, "billing", "orders"); !maps.Equal(got, map[int32]int64{0: 0, 2: 0}) {
-			t.Errorf("left are %v", got)
-		}
+		assert.EqualMaps(t, committedIn(t, c, "billing", "orders"), map[int32]int64{0: 0, 2: 0}, "what is left")
 		does[web.Done](t, b, http.MethodDelete, "/groups/billing/offsets", `{"topic":"orders"}`)
 		if got := committedIn(t, c, "billing", "orders"); len(got) != 0 || len(committedIn(t, c, "billing", "other")) != 1 {
 			t.Errorf("left are %v", got)

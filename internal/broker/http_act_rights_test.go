@@ -12,6 +12,7 @@ import (
 	fplain "github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 
+	"muster/internal/assert"
 	"muster/internal/audit"
 	"muster/internal/broker"
 	"muster/internal/web"
@@ -93,9 +94,7 @@ func TestWhatIsDoneOverHTTPNeedsTheRightsOfTheProtocol(t *testing.T) {
 			}
 		}
 	}
-	if denied == 0 {
-		t.Error("no denial is told")
-	}
+	assert.True(t, denied != 0, "no denial is told")
 }
 
 // allow gives ann a right, or takes it, over HTTP.
@@ -121,15 +120,11 @@ func TestUsersRulesAndQuotasAreChangedOverHTTP(t *testing.T) {
 	}
 	does[web.Done](t, b, http.MethodPut, "/users/bob", `{"password":"bobs"}`, as)
 	does[web.Done](t, b, http.MethodPut, "/users/eve", `{"password":"eves","mechanisms":["SCRAM-SHA-512"]}`, as)
-	if names() != "ann "+both+", bob "+both+", eve SCRAM-SHA-512" {
-		t.Errorf("there are %s", names())
-	}
+	assert.Equal(t, names(), "ann "+both+", bob "+both+", eve SCRAM-SHA-512", "what is there")
 	for i, login := range []kgo.Opt{
 		kgo.SASL(scram.Auth{User: "bob", Pass: "bobs"}.AsSha256Mechanism()), kgo.SASL(scram.Auth{User: "bob", Pass: "bobs"}.AsSha512Mechanism()), kgo.SASL(scram.Auth{User: "eve", Pass: "eves"}.AsSha512Mechanism()),
 	} {
-		if err := client(t, b, login).Ping(t.Context()); err != nil {
-			t.Errorf("login %d: %v", i, err)
-		}
+		assert.NoError(t, client(t, b, login).Ping(t.Context()), "login %d", i)
 	}
 	does[web.Done](t, b, http.MethodPut, "/users/bob", `{"password":"other"}`, as)
 	if code, _ := ask(t, b, "/session", basic("bob", "bobs")); code != http.StatusUnauthorized {
@@ -166,9 +161,7 @@ func TestUsersRulesAndQuotasAreChangedOverHTTP(t *testing.T) {
 		t.Errorf("the rules are %+v", l)
 	}
 	found, err := kadm.NewClient(jim).DescribeACLs(t.Context(), kadm.NewACLs().AnyResource().Allow().Deny().AllowHosts().DenyHosts().Operations().ResourcePatternType(kadm.ACLPatternAny))
-	if err != nil || len(found) == 0 {
-		t.Errorf("by the protocol: %+v, %v", found, err)
-	}
+	assert.True(t, err == nil && len(found) != 0, "by the protocol: %+v, %v", found, err)
 	refuses(t, b, http.StatusBadRequest, http.MethodPost, "/acls", strings.Replace(rule, "READ", "SING", 1), as)
 	refuses(t, b, http.StatusBadRequest, http.MethodPost, "/acls", strings.Replace(rule, "User:ann", "ann", 1), as)
 	if d := does[web.Done](t, b, http.MethodDelete, "/acls?preview=true", rule, as); d.Done || !why().Allowed {
@@ -194,9 +187,7 @@ func TestUsersRulesAndQuotasAreChangedOverHTTP(t *testing.T) {
 	refuses(t, b, http.StatusBadRequest, http.MethodPut, "/quotas", strings.Replace(quota, "producer_byte_rate", "none", 1), as)
 	refuses(t, b, http.StatusBadRequest, http.MethodPut, "/quotas", `{"entity":[{"type":"user"}]}`, as)
 	does[web.Done](t, b, http.MethodPut, "/quotas", `{"entity":[{"type":"user","name":"ann"},{"type":"client-id","name":null}],"remove":["producer_byte_rate"]}`, as)
-	if count() != 0 {
-		t.Errorf("there are %d quotas", count())
-	}
+	assert.Equal(t, count(), 0, "quotas")
 }
 
 // A quota that the protocol would have a connection wait for is waited for over HTTP, too.
@@ -229,9 +220,7 @@ func TestTheQuotaOfChangesHoldsOverHTTP(t *testing.T) {
 		}
 		break
 	}
-	if last == http.StatusOK {
-		t.Error("nobody counts")
-	}
+	assert.True(t, last != http.StatusOK, "nobody counts")
 }
 
 func TestHostileBodiesAreRefused(t *testing.T) {

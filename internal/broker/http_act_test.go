@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/audit"
 	"muster/internal/broker"
 	"muster/internal/web"
@@ -29,22 +29,16 @@ func send(t *testing.T, b *broker.Broker, method, path, body string, change ...f
 		from = strings.NewReader(body)
 	}
 	req, err := http.NewRequestWithContext(t.Context(), method, "http://"+b.HTTPAddr()+web.Prefix+path, from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	req.Header.Set("Content-Type", "application/json")
 	for _, c := range change {
 		c(req)
 	}
 	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true, ExpectContinueTimeout: time.Minute}}).Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return resp.StatusCode, resp.Header, string(text)
 }
 
@@ -116,9 +110,7 @@ func TestTopicsAreMadeChangedAndDeletedOverHTTP(t *testing.T) {
 				t.Errorf("the preview is %+v", d)
 			}
 		}
-		if len(topics(t, c)) != 0 {
-			t.Fatal("the preview has created it")
-		}
+		assert.MustEqual(t, len(topics(t, c)), 0, "the preview has created it")
 		if d := does[web.Done](t, b, http.MethodPost, "/topics", body); !d.Done || d.Sentences[0] != `Topic "orders" was created with 3 partitions.` {
 			t.Errorf("it did %+v", d)
 		}
@@ -126,9 +118,7 @@ func TestTopicsAreMadeChangedAndDeletedOverHTTP(t *testing.T) {
 			t.Errorf("it has %d partitions", got)
 		}
 		p := refuses(t, b, http.StatusConflict, http.MethodPost, "/topics", body)
-		if p.Kafka != "TOPIC_ALREADY_EXISTS" || p.Code != "conflict" {
-			t.Errorf("again: %+v", p)
-		}
+		assert.True(t, p.Kafka == "TOPIC_ALREADY_EXISTS" && p.Code == "conflict", "again: %+v", p)
 		does[web.Done](t, b, http.MethodPost, "/topics", `{"name":"plain"}`)
 		if got := topics(t, c)["plain"]; got != 2 { // num.partitions
 			t.Errorf("it has %d partitions by default", got)
@@ -138,17 +128,11 @@ func TestTopicsAreMadeChangedAndDeletedOverHTTP(t *testing.T) {
 		if got := strings.Join(d.Sentences, " "); d.Done || !strings.Contains(got, "retention.ms would become 1000; it is 3600000. Records that are older than 1s are deleted soon after. segment.bytes would be as by default") {
 			t.Errorf("the preview is %+v", d)
 		}
-		if got := setting(t, c, "orders", "retention.ms"); got != "3600000" {
-			t.Errorf("the preview has set it to %s", got)
-		}
+		assert.Equal(t, setting(t, c, "orders", "retention.ms"), "3600000", "the preview has set it")
 		does[web.Done](t, b, http.MethodPut, "/topics/orders/configs", `{"set":{"retention.ms":"7200000"}}`)
-		if got := setting(t, c, "orders", "retention.ms"); got != "7200000" {
-			t.Errorf("it is set to %s", got)
-		}
+		assert.Equal(t, setting(t, c, "orders", "retention.ms"), "7200000", "it is set")
 		does[web.Done](t, b, http.MethodPut, "/topics/orders/configs", `{"delete":["retention.ms"]}`)
-		if got := setting(t, c, "orders", "retention.ms"); got != "604800000" {
-			t.Errorf("by default it is %s", got)
-		}
+		assert.Equal(t, setting(t, c, "orders", "retention.ms"), "604800000", "by default")
 		refuses(t, b, http.StatusBadRequest, http.MethodPut, "/topics/orders/configs", `{"set":{"retention.ms":"soon"}}`)
 		refuses(t, b, http.StatusNotFound, http.MethodPut, "/topics/none/configs", `{"set":{"retention.ms":"1"}}`)
 
@@ -171,9 +155,7 @@ func TestTopicsAreMadeChangedAndDeletedOverHTTP(t *testing.T) {
 		if e := d.Effect; d.Done || e.Partitions != 4 || *e.Records != 40 || *e.Bytes <= 0 || !slices.Equal(e.Groups, []string{"billing"}) || d.Refused != "" {
 			t.Errorf("the preview is %+v, %+v", d, d.Effect)
 		}
-		if got := topics(t, c)["orders"]; got != 4 {
-			t.Fatal("the preview has deleted it")
-		}
+		assert.MustEqual(t, topics(t, c)["orders"], 4, "the preview has deleted it")
 		does[web.Done](t, b, http.MethodDelete, "/topics/orders", "")
 		if got := topics(t, c); got["orders"] != 0 || got["plain"] != 2 {
 			t.Errorf("left are %v", got)
@@ -221,25 +203,17 @@ func TestRecordsAreProducedAndDeletedOverHTTP(t *testing.T) {
 		for _, r := range fetched(t, b, "orders", 2*n+4) {
 			switch fmt.Sprint(r.Partition, " ", r.Offset) {
 			case at(five):
-				if string(r.Key) != "\x00\x01" || string(r.Value) != "\xff" {
-					t.Errorf("in base64: %q %q", r.Key, r.Value)
-				}
+				assert.True(t, string(r.Key) == "\x00\x01" && string(r.Value) == "\xff", "in base64: %q %q", r.Key, r.Value)
 			case at(empty):
-				if r.Key == nil || r.Value == nil || len(r.Key)+len(r.Value) != 0 {
-					t.Errorf("empty: %v %v", r.Key, r.Value)
-				}
+				assert.True(t, r.Key != nil && r.Value != nil && len(r.Key)+len(r.Value) == 0, "empty: %v %v", r.Key, r.Value)
 			case at(nothing):
-				if r.Key != nil || r.Value != nil {
-					t.Errorf("nothing: %v %v", r.Key, r.Value)
-				}
+				assert.True(t, r.Key == nil && r.Value == nil, "nothing: %v %v", r.Key, r.Value)
 			}
 			if string(r.Value) == "v" && len(r.Headers) == 2 && r.Headers[0].Key == "h" && string(r.Headers[0].Value) == "x" && r.Headers[1].Value == nil {
 				found++
 			}
 		}
-		if found != n {
-			t.Errorf("%d of %d have their headers", found, n)
-		}
+		assert.True(t, found == n, "%d of %d have their headers", found, n)
 		for _, x := range []struct {
 			want       int
 			path, body string
@@ -274,13 +248,9 @@ func TestRecordsAreProducedAndDeletedOverHTTP(t *testing.T) {
 		if d := does[web.Done](t, b, http.MethodDelete, "/topics/old/records?preview=true", some); d.Done || *d.Effect.Records != 14 || d.Effect.Partitions != 2 || !strings.HasPrefix(d.Sentences[0], "About 14 records of 2 partitions") {
 			t.Errorf("the preview is %+v, %+v", d, d.Effect)
 		}
-		if got := starts(); !maps.Equal(got, map[int32]int64{0: 0, 1: 0}) {
-			t.Fatalf("the preview has deleted: %v", got)
-		}
+		assert.MustEqualMaps(t, starts(), map[int32]int64{0: 0, 1: 0}, "the preview has deleted")
 		does[web.Done](t, b, http.MethodDelete, "/topics/old/records", some)
-		if got := starts(); !maps.Equal(got, map[int32]int64{0: 4, 1: 10}) {
-			t.Errorf("they begin at %v", got)
-		}
+		assert.EqualMaps(t, starts(), map[int32]int64{0: 4, 1: 10})
 		refuses(t, b, http.StatusBadRequest, http.MethodDelete, "/topics/old/records", `{"partitions":[{"partition":0,"offset":"11"}]}`)
 		refuses(t, b, http.StatusNotFound, http.MethodDelete, "/topics/old/records", `{"partitions":[{"partition":2,"offset":"1"}]}`)
 		refuses(t, b, http.StatusBadRequest, http.MethodDelete, "/topics/__consumer_offsets/records", `{"partitions":[{"partition":0,"offset":"-1"}]}`)
@@ -313,13 +283,9 @@ func TestTheAuditLogSaysWhatWasDoneOverHTTP(t *testing.T) {
 	for _, e := range awaitAudit(t, b, func(e audit.Entry) bool { return e.Kind == audit.TopicDeleted }) {
 		if e.Via == audit.ViaHTTP {
 			got = append(got, string(e.Kind))
-			if e.ClientID != "muster-http" || e.Principal != "User:ANONYMOUS" || e.Host != "127.0.0.1" || e.Request == "" {
-				t.Errorf("the entry is %+v", e)
-			}
+			assert.True(t, e.ClientID == "muster-http" && e.Principal == "User:ANONYMOUS" && e.Host == "127.0.0.1" && e.Request != "", "the entry is %+v", e)
 		}
 	}
 	const want = "topic-created record-produced settings-changed partitions-added records-deleted records-deleted offsets-set offsets-deleted member-removed group-deleted quota-changed topic-deleted"
-	if strings.Join(got, " ") != want {
-		t.Errorf("the audit log has %s\nwant %s", strings.Join(got, " "), want)
-	}
+	assert.Equal(t, strings.Join(got, " "), want, "the audit log")
 }

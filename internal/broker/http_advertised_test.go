@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
+	"muster/internal/assert"
 	"muster/internal/broker"
 	"muster/internal/redistest"
 	"muster/internal/web"
@@ -19,9 +20,7 @@ func advertisedBy(t *testing.T, b *broker.Broker) string {
 	all, err := kadm.NewClient(client(t, b)).DescribeBrokerConfigs(t.Context(), b.NodeID())
 	must(t, err)
 	for _, c := range all[0].Configs {
-		if strings.Contains(c.MaybeValue(), b.Image().Secrets.Current.Text) {
-			t.Errorf("%s has the secret of the cluster", c.Key)
-		}
+		assert.False(t, strings.Contains(c.MaybeValue(), b.Image().Secrets.Current.Text), "%s has the secret of the cluster", c.Key)
 		if c.Key == "muster.http.advertised" {
 			return c.MaybeValue()
 		}
@@ -33,16 +32,12 @@ func TestABrokerTellsWhereItsHTTPAddressIs(t *testing.T) {
 	b := startHTTP(t, nil)
 	_, port, err := net.SplitHostPort(b.HTTPAddr())
 	must(t, err)
-	if got := advertisedBy(t, b); got != "http://127.0.0.1:"+port {
-		t.Errorf("it tells %q", got)
-	}
+	assert.Equal(t, advertisedBy(t, b), "http://127.0.0.1:"+port)
 	wild := startHTTP(t, map[string]string{"muster.http.listener": "0.0.0.0:0", "advertised.listeners": "PLAINTEXT://localhost:0"})
 	if got := advertisedBy(t, wild); !strings.HasPrefix(got, "http://localhost:") {
 		t.Errorf("of all addresses it tells %q", got)
 	}
-	if got := advertisedBy(t, start(t, nil)); got != "" {
-		t.Errorf("without HTTP it tells %q", got)
-	}
+	assert.Equal(t, advertisedBy(t, start(t, nil)), "", "without HTTP it tells")
 }
 
 func TestABrokerDoesNotStartIfItIsReachedNowhere(t *testing.T) {
@@ -59,13 +54,9 @@ func TestABrokerAnswersHTTPUnderItsAdvertisedNames(t *testing.T) {
 	must(t, err)
 	for name, want := range map[string]int{"muster:9021": http.StatusOK, "console.example.org": http.StatusOK, "localhost": http.StatusOK, "evil.example.org": http.StatusForbidden} {
 		for _, path := range []string{"/", web.Prefix + "/groups"} {
-			if got := asksFrom("127.0.0.1", "127.0.0.1:"+port, path, func(r *http.Request) { r.Host = name }); got != want {
-				t.Errorf("%s%s: %d, want %d", name, path, got, want)
-			}
+			assert.Equal(t, asksFrom("127.0.0.1", "127.0.0.1:"+port, path, func(r *http.Request) { r.Host = name }), want, "%s%s", name, path)
 		}
-		if got := asksFrom("127.0.0.1", "127.0.0.1:"+port, "/metrics", func(r *http.Request) { r.Host = name }); got != http.StatusOK {
-			t.Errorf("%s: metrics are %d", name, got)
-		}
+		assert.Equal(t, asksFrom("127.0.0.1", "127.0.0.1:"+port, "/metrics", func(r *http.Request) { r.Host = name }), http.StatusOK, "%s: metrics", name)
 	}
 }
 
@@ -77,7 +68,5 @@ func TestABrokerOfAFleetTakesAnotherPortIfTheDefaultIsTaken(t *testing.T) {
 	if b.HTTPAddr() == "" || b.HTTPAddr() == taken {
 		t.Errorf("it answers at %q", b.HTTPAddr())
 	}
-	if in := b.Image().Broker(b.NodeID()); in.HTTP != "http://"+b.HTTPAddr() {
-		t.Errorf("it is registered at %q", in.HTTP)
-	}
+	assert.Equal(t, b.Image().Broker(b.NodeID()).HTTP, "http://"+b.HTTPAddr(), "it is registered")
 }

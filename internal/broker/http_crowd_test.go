@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"muster/internal/assert"
 	"muster/internal/auth/sasl"
 	"muster/internal/broker"
 	"muster/internal/web"
@@ -118,9 +119,7 @@ func TestManyWrongLoginsDoNotShutOutRightOnes(t *testing.T) {
 	for i := range times {
 		must(t, b.SetPassword(t.Context(), fmt.Sprint("user-", i), "right", sasl.SHA256))
 	}
-	if code := asksFrom("127.0.0.1", b.HTTPAddr(), web.Prefix+"/groups", basic("ann", "anns")); code != http.StatusOK {
-		t.Fatalf("ann gets %d", code)
-	}
+	assert.MustEqual(t, asksFrom("127.0.0.1", b.HTTPAddr(), web.Prefix+"/groups", basic("ann", "anns")), http.StatusOK, "ann gets")
 	guessHTTP(t, "127.0.0.1", b, 40)
 	// On a busy machine an answer may not be made in time; a second one is.
 	lets := func(from, name, password string) bool {

@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	fscram "github.com/twmb/franz-go/pkg/sasl/scram"
 
+	"muster/internal/assert"
 	"muster/internal/auth/sasl"
 	"muster/internal/broker"
 	"muster/internal/redistest"
@@ -72,6 +73,7 @@ func pages(t *testing.T, b *broker.Broker, query string, change ...func(*http.Re
 
 // Whoever is asked, the answer is that of the fleet.
 func TestAnyBrokerOfAFleetAnswersForAll(t *testing.T) {
+	t.Parallel()
 	_, brokers := fleet(t, 3, withHTTP)
 	names := lagging(t, client(t, brokers[0]), brokers, 12)
 	coordinators := map[int32]bool{}
@@ -113,9 +115,7 @@ func TestAnyBrokerOfAFleetAnswersForAll(t *testing.T) {
 		})
 		eventually(t, "topics and brokers", func(context.Context) error { return tellsOfAll(t, b, len(names)) })
 	}
-	if len(coordinators) < 2 {
-		t.Errorf("all groups have one coordinator, %v", coordinators)
-	}
+	assert.True(t, len(coordinators) >= 2, "all groups have one coordinator, %v", coordinators)
 }
 
 // tellsOfAll says whether a broker knows what the others do.
@@ -214,9 +214,7 @@ func TestAnyBrokerOfAFleetActs(t *testing.T) {
 				}
 				return nil
 			})
-			if got.Partition != int32(partition) {
-				t.Errorf("it went to partition %d", got.Partition)
-			}
+			assert.Equal(t, got.Partition, int32(partition), "it went to partition")
 		}
 	}
 }
@@ -251,6 +249,7 @@ func hole(t *testing.T) string {
 
 // Who does not answer is named, and the others are told of.
 func TestABrokerThatDoesNotAnswerIsNamed(t *testing.T) {
+	t.Parallel()
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	_ = closed.Close()
@@ -347,6 +346,31 @@ func TestRightsAreTheSameAtAllBrokersOfAFleet(t *testing.T) {
 	}
 }
 
+// The page of a topic names the keys that redis-cli reads its records from.
+func TestTheAPINamesTheStreamsOfATopic(t *testing.T) {
+	t.Parallel()
+	s, brokers := fleet(t, 2, withHTTP, func(c *broker.Config) { c.Properties["muster.redis.layout"] = "indexed" })
+	must(t, client(t, brokers[0], kgo.RecordPartitioner(kgo.ManualPartitioner())).ProduceSync(t.Context(),
+		&kgo.Record{Topic: "orders", Partition: 1, Value: []byte("a")}, &kgo.Record{Topic: "orders", Partition: 1, Value: []byte("b")}).FirstErr())
+	for _, b := range brokers {
+		eventually(t, "the topic", func(context.Context) error {
+			d, err := tried[web.TopicDetail](t, b, "/topics/orders")
+			if err != nil || d.Streams == nil {
+				return fmt.Errorf("broker %d tells of %+v, %w", b.NodeID(), d, err)
+			}
+			if n, err := s.Nodes[0].Do("XLEN", *d.Streams+"1"); err != nil || fmt.Sprint(n) != "2" {
+				t.Errorf("%s1 has %v entries, %v", *d.Streams, n, err)
+			}
+			return nil
+		})
+	}
+	_, opaque := fleet(t, 1, withHTTP)
+	produce(t, client(t, opaque[0]), "orders", 0, 1)
+	if d := answer[web.TopicDetail](t, opaque[0], "/topics/orders"); d.Streams != nil {
+		t.Errorf("a topic of layout log has %s", *d.Streams)
+	}
+}
+
 // fleetWithUsers has two brokers that want to know who people are.
 func fleetWithUsers(t *testing.T) (brokers []*broker.Broker) {
 	t.Helper()
@@ -403,9 +427,7 @@ func watching(t *testing.T, b *broker.Broker, watch string) *bufio.Scanner {
 	t.Helper()
 	lines := streamed(t, b, "/events?watch="+watch)
 	lines.Scan()
-	if lines.Text() != "event: open" {
-		t.Fatalf("it begins with %q", lines.Text())
-	}
+	assert.MustEqual(t, lines.Text(), "event: open")
 	return lines
 }
 
@@ -425,6 +447,7 @@ func TestTheAPITellsOfChangesAsTheyCome(t *testing.T) {
 
 // Changes of groups that another broker has are told as well.
 func TestTheAPIOfAFleetTellsOfChangesEverywhere(t *testing.T) {
+	t.Parallel()
 	_, brokers := fleet(t, 2, withHTTP)
 	makeTopic(t, client(t, brokers[0]), "orders", 1, nil)
 	produce(t, client(t, brokers[0]), "orders", 0, 5)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"muster/internal/assert"
 	"muster/internal/broker"
 	"muster/internal/web"
 )
@@ -50,9 +51,7 @@ func codeOf(t *testing.T, b *broker.Broker, text string) int {
 func TestRequestsThatNoBrowserSends(t *testing.T) {
 	b := startSASL(t, map[string]string{"muster.http.listener": "127.0.0.1:0"})
 	_, cookies := people(t, b, nil, http.MethodPost, "/session", `{"user":"ann","password":"anns"}`)
-	if len(cookies) != 1 {
-		t.Fatalf("the cookies are %v", cookies)
-	}
+	assert.MustEqual(t, len(cookies), 1, "the cookies are %v", cookies)
 	known := "Host: localhost\r\nCookie: " + cookies[0].Name + "=" + cookies[0].Value + "\r\n"
 	get := func(path string) string { return "GET " + path + " HTTP/1.1\r\n" + known + "\r\n" }
 	post := func(more string) string {
@@ -98,9 +97,7 @@ func TestRequestsThatNoBrowserSends(t *testing.T) {
 		"something else":               {"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 hello \r\n\r\n", 400},
 	} {
 		began := time.Now()
-		if got := codeOf(t, b, c.text); got != c.want {
-			t.Errorf("%s: %d, want %d", name, got, c.want)
-		}
+		assert.Equal(t, codeOf(t, b, c.text), c.want, "%s", name)
 		// A body that is refused is not waited for.
 		if took := time.Since(began); took >= bodyTime {
 			t.Errorf("%s: answered after %s", name, took)
@@ -119,9 +116,7 @@ func TestRequestsInOneGoAreAnsweredInTheirOrder(t *testing.T) {
 	r := bufio.NewReader(c)
 	for i := range 100 {
 		resp, err := http.ReadResponse(r, nil)
-		if err != nil {
-			t.Fatalf("answer %d: %v", i, err)
-		}
+		assert.Must(t, err, "answer %d", i)
 		if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != []int{200, 404}[i%2] {
 			t.Errorf("answer %d: %d, %v", i, resp.StatusCode, err)
 		}
@@ -148,9 +143,7 @@ func goesOn(t *testing.T, b *broker.Broker) (stop func() int) {
 	return func() int {
 		cancel()
 		done.Wait()
-		if failed != nil {
-			t.Errorf("meanwhile: %v", failed)
-		}
+		assert.True(t, failed == nil, "meanwhile: %v", failed)
 		return seen
 	}
 }
@@ -193,9 +186,7 @@ func TestAThousandStreamsAreBoundedAndNobodyNotices(t *testing.T) {
 	for _, c := range open {
 		_ = c.Close()
 	}
-	if stop() == 0 {
-		t.Error("no record came back meanwhile")
-	}
+	assert.True(t, stop() != 0, "no record came back meanwhile")
 	eventually(t, "what was taken is given back", func(context.Context) error {
 		if n := runtime.NumGoroutine(); n > before+10 {
 			return fmt.Errorf("%d goroutines, %d before", n, before)
@@ -234,6 +225,7 @@ func readsUntil(c net.Conn, d time.Duration) (bool, error) {
 
 // Who sends or reads slowly, or stops, is not waited for, in plain text and under TLS.
 func TestWhoIsSlowIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
 	a := newAuthority(t)
 	keystore, _ := a.files()
 	plain := startHTTP(t, nil)
@@ -278,9 +270,7 @@ func TestWhoIsSlowIsNotWaitedFor(t *testing.T) {
 		t.Errorf("others under TLS meanwhile: %d", code)
 	}
 	for range all {
-		if err := <-errs; err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, (<-errs))
 	}
 }
 
@@ -318,16 +308,12 @@ func TestPeopleOfOtherMachinesOnlyReadWithoutUsers(t *testing.T) {
 			t.Errorf("%s: to read: %d", anonymous, code)
 		}
 		s := answer[web.Session](t, b, "/session", near)
-		if s.May.Act == want || s.May.Records == want || (s.ReadOnly != nil) != want {
-			t.Errorf("%s: the session is %+v", anonymous, s)
-		}
+		assert.True(t, s.May.Act != want && s.May.Records != want && (s.ReadOnly != nil) == want, "%s: the session is %+v", anonymous, s)
 		_, body := ask(t, b, "/topics", near, func(r *http.Request) {
 			r.Method = http.MethodPost
 			r.Header.Set("Content-Type", "application/json")
 			r.Body = io.NopCloser(strings.NewReader(`{"name":"orders","partitions":1}`))
 		})
-		if refused := strings.Contains(body, `"read_only"`); refused != want {
-			t.Errorf("%s: to act: %s", anonymous, body)
-		}
+		assert.Equal(t, strings.Contains(body, `"read_only"`), want, "%s: to act: %s", anonymous, body)
 	}
 }

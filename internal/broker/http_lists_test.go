@@ -10,6 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
+	"muster/internal/assert"
 	"muster/internal/broker"
 	"muster/internal/web"
 )
@@ -49,9 +50,7 @@ func TestTheAPIListsWhatTheLastLookSaw(t *testing.T) {
 		t.Errorf("the overview is %+v", o)
 	}
 	topics := answer[web.TopicList](t, b, "/topics")
-	if len(topics.Topics) != 1 || topics.Topics[0].Groups != 2 || topics.Topics[0].Bytes == 0 {
-		t.Errorf("the topics are %+v", topics)
-	}
+	assert.True(t, len(topics.Topics) == 1 && topics.Topics[0].Groups == 2 && topics.Topics[0].Bytes != 0, "the topics are %+v", topics)
 	topic := answer[web.TopicDetail](t, b, "/topics/orders")
 	if len(topic.Groups) != 2 || topic.Groups[0].Lag != 7 || topic.Groups[1].Lag != 37 || *topic.Partitions[0].LogEndOffset != 57 || *topic.Partitions[0].Records != 57 {
 		t.Errorf("the topic is %+v", topic)

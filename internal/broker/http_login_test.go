@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	fplain "github.com/twmb/franz-go/pkg/sasl/plain"
 
+	"muster/internal/assert"
 	"muster/internal/audit"
 	"muster/internal/auth/sasl"
 	"muster/internal/broker"
@@ -60,9 +61,7 @@ func TestALoginByTheFormEndsWithPasswordUserAndLogout(t *testing.T) {
 	login := func(user, password string) func(*http.Request) {
 		t.Helper()
 		code, cookies := people(t, b, nil, http.MethodPost, "/session", fmt.Sprintf(`{"user":%q,"password":%q}`, user, password))
-		if code != http.StatusOK || len(cookies) != 1 {
-			t.Fatalf("%s logs in: %d, %v", user, code, cookies)
-		}
+		assert.MustTrue(t, code == http.StatusOK && len(cookies) == 1, "%s logs in: %d, %v", user, code, cookies)
 		return keeps(cookies)
 	}
 	sees := func(as func(*http.Request), want int) {
@@ -113,9 +112,7 @@ func TestALoginByTheFormEndsWithPasswordUserAndLogout(t *testing.T) {
 		}
 	}
 	for _, want := range []string{"login-failed User:nobody COOKIE", "login User:jim COOKIE", "login User:ann COOKIE", "logout User:ann COOKIE"} {
-		if !told[want] {
-			t.Errorf("the audit log has not %q, but %v", want, told)
-		}
+		assert.True(t, told[want], "the audit log has not %q, but %v", want, told)
 	}
 }
 
@@ -165,9 +162,7 @@ func TestHTTPOverTLS(t *testing.T) {
 	resp, err := http.Get("http://" + b.HTTPAddr() + "/healthz")
 	must(t, err)
 	_ = resp.Body.Close()
-	if resp.StatusCode != http.StatusBadRequest {
-		t.Errorf("plain text is answered with %d", resp.StatusCode)
-	}
+	assert.Equal(t, resp.StatusCode, http.StatusBadRequest, "plain text is answered")
 	http.DefaultClient.CloseIdleConnections()
 	old, err := tls.Dial("tcp", b.HTTPAddr(), &tls.Config{RootCAs: a.Pool(), MaxVersion: tls.VersionTLS11})
 	if err == nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/audit"
 	"muster/internal/broker"
 	"muster/internal/logintest"
@@ -60,13 +61,9 @@ func goTo(t *testing.T, c *http.Client, address string) (int, string) {
 func logsInAt(t *testing.T, b *broker.Broker, c *http.Client, back string) (int, string) {
 	t.Helper()
 	code, there := goTo(t, c, b.HTTPURL()+web.Prefix+"/session/oidc?back="+url.QueryEscape(back))
-	if code != http.StatusFound {
-		t.Fatalf("it leads to %d %s", code, there)
-	}
+	assert.MustTrue(t, code == http.StatusFound, "it leads to %d %s", code, there)
 	code, here := goTo(t, c, there)
-	if code != http.StatusFound {
-		t.Fatalf("the issuer answers %d", code)
-	}
+	assert.MustEqual(t, code, http.StatusFound, "the issuer answers")
 	return goTo(t, c, here)
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/auth/sasl"
 	"muster/internal/web"
 	"muster/internal/web/problem"
@@ -72,9 +73,7 @@ func TestASearchTakesFromTheQuotaOfConsumers(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := searchOnce(t, b, "orders", url.Values{"value": {"nothing"}})
-	if first.end == nil || first.end.Why != "quota" || first.end.Next == "" || first.end.Bytes >= 1_000_000 {
-		t.Fatalf("it ended with %+v", first.end)
-	}
+	assert.MustTrue(t, first.end != nil && first.end.Why == "quota" && first.end.Next != "" && first.end.Bytes < 1_000_000, "it ended with %+v", first.end)
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.HTTPURL()+web.Prefix+"/topics/orders/records?value=nothing", http.NoBody)
 	must(t, err)
 	resp, err := http.DefaultClient.Do(req)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"muster/internal/assert"
 	"muster/internal/broker"
 	"muster/internal/web"
 )
@@ -98,9 +99,7 @@ func TestRecordsAreSearchedOnRedis(t *testing.T) {
 					led[r.Partition] = true
 				}
 				for _, e := range s.end.Elsewhere {
-					if led[e.Partition] || e.Broker == b.NodeID() {
-						t.Errorf("%s: partition %d is elsewhere", layout, e.Partition)
-					}
+					assert.True(t, !led[e.Partition] && e.Broker != b.NodeID(), "%s: partition %d is elsewhere", layout, e.Partition)
 				}
 				if len(led)+len(s.end.Elsewhere) != 4 || s.end.Found != s.end.Searched || *s.end.Total != s.end.Searched || int(s.end.Searched) != len(s.records) {
 					t.Errorf("%s: %v, %+v", layout, led, s.end)
@@ -110,9 +109,7 @@ func TestRecordsAreSearchedOnRedis(t *testing.T) {
 				}
 			}
 		}
-		if len(got) != len(want) || searchedAll != 60 {
-			t.Errorf("%s: found %d of %d, searched %d", layout, len(got), len(want), searchedAll)
-		}
+		assert.True(t, len(got) == len(want) && searchedAll == 60, "%s: found %d of %d, searched %d", layout, len(got), len(want), searchedAll)
 	}
 }
 
@@ -164,9 +161,7 @@ func TestManySearchesAtOnceAreBounded(t *testing.T) {
 			t.Errorf("one was answered with %d", code)
 		}
 	}
-	if answered == 0 {
-		t.Error("nobody was answered")
-	}
+	assert.True(t, answered != 0, "nobody was answered")
 	eventually(t, "a search", func(context.Context) error {
 		if code, body := ask(t, b, "/topics/orders/records"); code != http.StatusOK {
 			return fmt.Errorf("%d %s", code, body)
@@ -202,6 +197,7 @@ func TestSlowReadersKeepNobodyFromSearching(t *testing.T) {
 
 // Who reads the records of a search slowly does not keep the broker from stopping.
 func TestSlowReadersDoNotKeepTheBrokerFromStopping(t *testing.T) {
+	t.Parallel()
 	b := startHTTP(t, map[string]string{"num.partitions": "1"})
 	c := client(t, b)
 	for range 8 {
@@ -225,9 +221,7 @@ func TestSlowReadersDoNotKeepTheBrokerFromStopping(t *testing.T) {
 	for {
 		select {
 		case err := <-stopped:
-			if err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, err)
 			return
 		case <-late: // By then less than half has been read.
 			t.Fatal("it waits for one who reads slowly")
@@ -243,9 +237,7 @@ func TestRecordsAreForThoseWhoMayReadThem(t *testing.T) {
 	b := startHTTP(t, nil)
 	produce(t, client(t, b), "orders", 0, 1)
 	code, body := ask(t, b, "/topics/orders/records", func(r *http.Request) { r.Header.Set("X-Forwarded-For", "10.0.0.1") })
-	if code != http.StatusForbidden || !strings.Contains(body, "do not see what is in records") {
-		t.Errorf("a stranger gets %d %s", code, body)
-	}
+	assert.True(t, code == http.StatusForbidden && strings.Contains(body, "do not see what is in records"), "a stranger gets %d %s", code, body)
 	b = startHTTP(t, map[string]string{"authorizer.class.name": "muster", "super.users": "User:jim"})
 	code, body = ask(t, b, "/topics/orders/records")
 	if code != http.StatusForbidden || !strings.Contains(body, `"READ"`) || !strings.Contains(body, "muster acls add") {

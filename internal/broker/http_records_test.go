@@ -13,6 +13,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"muster/internal/assert"
 	"muster/internal/broker"
 	"muster/internal/web"
 )
@@ -28,9 +29,7 @@ type searched struct {
 func searchOnce(t *testing.T, b *broker.Broker, topic string, q url.Values) searched {
 	t.Helper()
 	code, body := ask(t, b, "/topics/"+topic+"/records?"+q.Encode())
-	if code != http.StatusOK {
-		t.Fatalf("%v: %d %s", q, code, body)
-	}
+	assert.MustEqual(t, code, http.StatusOK, "%v: %s", q, body)
 	in := bufio.NewScanner(strings.NewReader(body))
 	in.Buffer(nil, 16<<20)
 	return readLines(t, in)
@@ -65,9 +64,7 @@ func searchAll(t *testing.T, b *broker.Broker, topic string, pairs ...string) se
 	var out searched
 	for {
 		part := searchOnce(t, b, topic, q)
-		if part.end == nil || part.end.Problem != nil {
-			t.Fatalf("%v ended with %+v", q, part.end)
-		}
+		assert.MustTrue(t, part.end != nil && part.end.Problem == nil, "%v ended with %+v", q, part.end)
 		out.records, out.end = append(out.records, part.records...), part.end
 		if part.end.Next == "" {
 			return out
@@ -130,9 +127,7 @@ func TestRecordsAreFoundByEveryOption(t *testing.T) {
 		if !slices.Contains(c.pairs, "oldest") {
 			slices.Reverse(want)
 		}
-		if o := placesOf(got); !slices.Equal(o, want) {
-			t.Errorf("%q: found %v, want %v", c.pairs, o, want)
-		}
+		assert.EqualSlices(t, placesOf(got), want, "%q: found", c.pairs)
 		if e := got.end; e.Why != "end" || *e.Total != e.Searched || e.Found != int64(len(want)) || e.About || e.Unreadable+e.Cut != 0 {
 			t.Errorf("%q ended with %+v", c.pairs, e)
 		}
@@ -187,7 +182,5 @@ func TestRecordsAreFollowed(t *testing.T) {
 	}
 	produce(t, client(t, b), "orders", 5, 3)
 	rest := readLines(t, in)
-	if len(rest.records) != 3 || rest.end == nil || rest.end.Found != 8 || rest.end.Next == "" {
-		t.Errorf("then came %+v, %+v", rest.records, rest.end)
-	}
+	assert.True(t, len(rest.records) == 3 && rest.end != nil && rest.end.Found == 8 && rest.end.Next != "", "then came %+v, %+v", rest.records, rest.end)
 }

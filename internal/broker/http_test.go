@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	fplain "github.com/twmb/franz-go/pkg/sasl/plain"
 
+	"muster/internal/assert"
 	"muster/internal/audit"
 	"muster/internal/broker"
 	"muster/internal/web"
@@ -94,17 +95,11 @@ func TestTheAPITellsOfAGroup(t *testing.T) {
 	var sum int64
 	for _, p := range g.Partitions {
 		sum += int64(*p.LogEnd)
-		if *p.Owner != g.Members[0].ID || int64(*p.LogEnd)-int64(*p.Committed) != *p.Lag || *p.LogStart != 0 {
-			t.Errorf("the partition is %+v", p)
-		}
+		assert.True(t, *p.Owner == g.Members[0].ID && int64(*p.LogEnd)-int64(*p.Committed) == *p.Lag && *p.LogStart == 0, "the partition is %+v", p)
 	}
-	if sum != 57 {
-		t.Errorf("the partitions end at %d in sum", sum)
-	}
+	assert.True(t, sum == 57, "the partitions end at %d in sum", sum)
 	x := answer[web.Explanation](t, b, "/groups/billing/explain")
-	if !strings.Contains(x.Text, "2 partitions are assigned to 1 member") || !strings.Contains(x.Text, "Its total lag is 7.") {
-		t.Errorf("it explains %+v", x)
-	}
+	assert.True(t, strings.Contains(x.Text, "2 partitions are assigned to 1 member") && strings.Contains(x.Text, "Its total lag is 7."), "it explains %+v", x)
 	if code, body := ask(t, b, "/groups/nobody"); code != http.StatusNotFound || !strings.Contains(body, `"not_found"`) {
 		t.Errorf("of no group: %d %s", code, body)
 	}
@@ -124,9 +119,7 @@ func TestTheAPITellsTheJournal(t *testing.T) {
 		}
 		return err
 	})
-	if !j.Kept || j.Partly || len(j.Incomplete) != 0 || !strings.Contains(string(j.Entries[0].Entry), `"clientId"`) {
-		t.Errorf("the journal is %+v", j)
-	}
+	assert.True(t, j.Kept && !j.Partly && len(j.Incomplete) == 0 && strings.Contains(string(j.Entries[0].Entry), `"clientId"`), "the journal is %+v", j)
 	if all := answer[web.Journal](t, b, "/journal?member=reader&kind=rebalance-settled"); len(all.Entries) != 1 || all.Entries[0].Group != "billing" {
 		t.Errorf("found is %+v", all)
 	}
@@ -151,9 +144,7 @@ func TestTheAPITellsOfTopicsBrokersAndSettings(t *testing.T) {
 	for _, s := range answer[web.SettingList](t, b, "/settings?set=true").Settings {
 		set[s.Name] = s.Source
 	}
-	if set["num.partitions"] != "start" || set["muster.store"] != "start" {
-		t.Errorf("the settings are %v", set)
-	}
+	assert.True(t, set["num.partitions"] == "start" && set["muster.store"] == "start", "the settings are %v", set)
 	if o := answer[web.Overview](t, b, "/overview"); o.Health.Status != "ok" || o.Health.Node != 1 {
 		t.Errorf("the overview is %+v", o)
 	}
@@ -194,9 +185,7 @@ func TestTheAPIKnowsUsersAndTheirRights(t *testing.T) {
 	must(t, err)
 	_ = resp.Body.Close()
 	http.DefaultClient.CloseIdleConnections()
-	if resp.StatusCode != http.StatusOK {
-		t.Errorf("/healthz wants a login: %d", resp.StatusCode)
-	}
+	assert.Equal(t, resp.StatusCode, http.StatusOK, "/healthz wants a login")
 	jim := client(t, b, kgo.SASL(fplain.Auth{User: "jim", Pass: "jims"}.AsMechanism()))
 	var kinds []string
 	for _, e := range awaitAuditBy(t, jim, func(e audit.Entry) bool { return e.Via == audit.ViaHTTP && e.Principal == "User:jim" }) {
@@ -214,15 +203,9 @@ func TestTheAPIKnowsUsersAndTheirRights(t *testing.T) {
 func TestABrokerStartsWithoutTheDefaultAddressIfItIsTaken(t *testing.T) {
 	addr := hole(t)
 	b := start(t, nil, func(c *broker.Config) { c.HTTP = addr })
-	if b.HTTPAddr() != "" {
-		t.Errorf("it answers at %s", b.HTTPAddr())
-	}
-	if b := start(t, map[string]string{"muster.http.listener": ""}, func(c *broker.Config) { c.HTTP = "127.0.0.1:0" }); b.HTTPAddr() != "" {
-		t.Errorf("told not to, it answers at %s", b.HTTPAddr())
-	}
-	if b := start(t, nil, func(c *broker.Config) { c.HTTP = "127.0.0.1:0" }); b.HTTPAddr() == "" {
-		t.Error("it does not answer")
-	}
+	assert.Equal(t, b.HTTPAddr(), "")
+	assert.Equal(t, start(t, map[string]string{"muster.http.listener": ""}, func(c *broker.Config) { c.HTTP = "127.0.0.1:0" }).HTTPAddr(), "", "told not to, it answers")
+	assert.True(t, start(t, nil, func(c *broker.Config) { c.HTTP = "127.0.0.1:0" }).HTTPAddr() != "", "it does not answer")
 	wantNoStart(t, map[string]string{"muster.http.listener": addr}, "port in use")
 }
 
@@ -239,9 +222,7 @@ func TestTheAPITellsWhatHoldsAGroupBack(t *testing.T) {
 	for _, f := range x.Findings {
 		found = found || strings.Contains(f.Text, "till")
 	}
-	if !found {
-		t.Errorf("it explains %+v", x.Findings)
-	}
+	assert.True(t, found, "it explains %+v", x.Findings)
 	must(t, txn.EndTransaction(t.Context(), kgo.TryAbort))
 }
 
@@ -253,11 +234,7 @@ func TestTheAPITellsWhatWasCommittedWithoutMembers(t *testing.T) {
 	offsets.Add(kadm.Offset{Topic: "orders", At: 2, LeaderEpoch: -1})
 	must(t, kadm.NewClient(c).CommitAllOffsets(t.Context(), "idle", offsets))
 	g := answer[web.GroupDetail](t, b, "/groups/idle")
-	if g.State != "Empty" || *g.TotalLag != 3 || *g.Partitions[0].Committed != 2 {
-		t.Errorf("the group is %+v", g)
-	}
+	assert.True(t, g.State == "Empty" && *g.TotalLag == 3 && *g.Partitions[0].Committed == 2, "the group is %+v", g)
 	x := answer[web.Explanation](t, b, "/groups/idle/explain")
-	if len(x.Findings) == 0 || x.Findings[0].ID != "lag-without-members" {
-		t.Errorf("it explains %+v", x)
-	}
+	assert.True(t, len(x.Findings) != 0 && x.Findings[0].ID == "lag-without-members", "it explains %+v", x)
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/coordinator"
 	"muster/internal/handler"
 	"muster/internal/journal"
@@ -18,9 +19,7 @@ func TestTheJournalOfMarkersOfOperatorsIsBounded(t *testing.T) {
 		m.addAt(at, coordinator.Client{ID: "c", Host: "/h"}, handler.Marked{ProducerID: 7, Partitions: []string{"t-0"}, Count: 1})
 	}
 	m.addAt(at.Add(time.Minute), coordinator.Client{}, handler.Marked{ProducerID: 8, Count: 1})
-	if len(told) != maxMarked+1 || told[0].LeftOut != 0 || told[maxMarked].LeftOut != 5 {
-		t.Fatalf("%d entries", len(told))
-	}
+	assert.MustTrue(t, len(told) == maxMarked+1 && told[0].LeftOut == 0 && told[maxMarked].LeftOut == 5, "%d entries", len(told))
 	if e := told[0]; e.Key != "7" || e.Kind != journal.TxnMarked || *e.By != (journal.Holder{ClientID: "c", Host: "h"}) {
 		t.Errorf("the first is %+v", e)
 	}

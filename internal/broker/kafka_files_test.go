@@ -13,6 +13,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
+	"muster/internal/assert"
 	"muster/internal/broker"
 	"muster/internal/metadata/config"
 )
@@ -91,18 +92,14 @@ func TestAConfigurationFileOfKafkaStartsTheBroker(t *testing.T) {
 		t.Errorf("settings without effect are told %d times:\n%s", got, text())
 	}
 	created, err := kadm.NewClient(client(t, b)).CreateTopic(t.Context(), -1, -1, nil, "a")
-	if err != nil || created.ReplicationFactor != 1 {
-		t.Errorf("a topic: %+v, %v", created, err)
-	}
+	assert.True(t, err == nil && created.ReplicationFactor == 1, "a topic: %+v, %v", created, err)
 }
 
 func TestAListenerAdvertisesTheNameThatIsWritten(t *testing.T) {
 	b := start(t, map[string]string{"listeners": "PLAINTEXT://localhost:0"})
 	meta, err := kadm.NewClient(client(t, b)).BrokerMetadata(t.Context())
 	must(t, err)
-	if got := meta.Brokers[0].Host; got != "localhost" {
-		t.Errorf("it advertises %s", got)
-	}
+	assert.Equal(t, meta.Brokers[0].Host, "localhost", "it advertises")
 }
 
 func TestAPrivateKeyThatEveryoneCanReadIsWarnedOf(t *testing.T) {
@@ -135,9 +132,7 @@ func TestADataFolderThatOthersCouldReadIsTightenedAndTold(t *testing.T) {
 	}
 	to, text := logged()
 	must(t, start(t, props, to).Close())
-	if !strings.Contains(text(), "could read the data folder") {
-		t.Errorf("not told:\n%s", text())
-	}
+	assert.Contains(t, text(), "could read the data folder", "not told")
 	if info, err := os.Stat(folder); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("the folder has mode %v, %v", info.Mode(), err)
 	}

@@ -18,6 +18,7 @@ import (
 	fplain "github.com/twmb/franz-go/pkg/sasl/plain"
 	fscram "github.com/twmb/franz-go/pkg/sasl/scram"
 
+	"muster/internal/assert"
 	"muster/internal/auth"
 	"muster/internal/auth/sasl"
 	"muster/internal/broker"
@@ -100,20 +101,14 @@ func TestClientsLogInByEachMechanismOverPlainTextAndTLS(t *testing.T) {
 			secure = a.trusts()
 		}
 		for name, login := range good {
-			if err := try(t, b, login, secure); err != nil {
-				t.Errorf("%s, %s: %v", protocol, name, err)
-			}
+			assert.NoError(t, try(t, b, login, secure), "%s, %s", protocol, name)
 		}
 		for name, login := range bad {
 			// franz-go gives up a token at the reason, and does not wait for the code.
 			err := try(t, b, login, secure)
-			if err == nil || login.Name() != "OAUTHBEARER" && !errors.Is(err, kerr.SaslAuthenticationFailed) {
-				t.Errorf("%s, %s: %v", protocol, name, err)
-			}
+			assert.True(t, err != nil && (login.Name() == "OAUTHBEARER" || errors.Is(err, kerr.SaslAuthenticationFailed)), "%s, %s: %v", protocol, name, err)
 		}
-		if err := try(t, b, nil, secure); err == nil {
-			t.Errorf("%s: a client that does not log in is served", protocol)
-		}
+		assert.Error(t, try(t, b, nil, secure), "%s: a client that does not log in is served", protocol)
 	}
 }
 
@@ -126,9 +121,7 @@ func TestAChangedPasswordCountsForTheNextLogin(t *testing.T) {
 		must(t, b.SetPassword(t.Context(), "ann", "another", h))
 	}
 	produce(t, c, "orders", 10, 10) // Sessions go on, as in Kafka.
-	if err := try(t, b, old, nil); !errors.Is(err, kerr.SaslAuthenticationFailed) {
-		t.Errorf("the old password: %v", err)
-	}
+	assert.ErrorIs(t, try(t, b, old, nil), kerr.SaslAuthenticationFailed, "the old password")
 	for _, login := range []fsasl.Mechanism{fplain.Auth{User: "ann", Pass: "another"}.AsMechanism(), fscram.Auth{User: "ann", Pass: "another"}.AsSha512Mechanism()} {
 		if err := try(t, b, login, nil); err != nil {
 			t.Errorf("the new password, %s: %v", login.Name(), err)
@@ -192,22 +185,16 @@ func TestRulesMakeUsersOfTheNamesInTokens(t *testing.T) {
 	for subject, want := range map[string]string{"Ann@example.org": "ann", "ann@example.com": "", "ann": ""} {
 		token := issuer.issue(subject, "kafka", time.Hour)
 		err := try(t, b, issuer.login(token), nil)
-		if (err == nil) != (want != "") {
-			t.Errorf("%s: %v", subject, err)
-		}
+		assert.Equal(t, err == nil, want != "", "%s: %v", subject, err)
 		if want != "" {
 			a := <-attempts
 			for a.Err != nil { // Those of others before it.
 				a = <-attempts
 			}
-			if a.Principal != auth.User(want) {
-				t.Errorf("%s is %s", subject, a.Principal)
-			}
+			assert.Equal(t, a.Principal, auth.User(want), "%s", subject)
 		}
 		code, _ := people(t, b, nil, http.MethodGet, "/groups", "", func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) })
-		if (code == http.StatusOK) != (want != "") {
-			t.Errorf("%s over HTTP: %d", subject, code)
-		}
+		assert.Equal(t, code == http.StatusOK, want != "", "%s over HTTP: %d", subject, code)
 	}
 	wantNoStart(t, map[string]string{
 		"listeners": "SASL_PLAINTEXT://127.0.0.1:0", "sasl.enabled.mechanisms": "OAUTHBEARER",

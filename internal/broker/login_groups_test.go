@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"muster/internal/assert"
 	"muster/internal/broker"
 	"muster/internal/logintest"
 )
@@ -55,9 +56,7 @@ func TestRulesForGroupsHoldForThoseWhoseTokenNamesThem(t *testing.T) {
 		}
 		for who, want := range map[string]bool{token: c.want, annToken: true} {
 			code, _ := people(t, b, nil, http.MethodGet, "/topics/orders", "", func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+who) })
-			if (code == http.StatusOK) != want {
-				t.Errorf("%s in %v, over HTTP: %d", c.user, c.groups, code)
-			}
+			assert.Equal(t, code == http.StatusOK, want, "%s in %v, over HTTP: %d", c.user, c.groups, code)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/auth/sasl"
 	"muster/internal/broker"
 	"muster/internal/logintest"
@@ -96,9 +97,7 @@ func (w *wire) send(req kmsg.Request) {
 func (w *wire) frame() []byte {
 	w.t.Helper()
 	body, err := w.stranger.frame()
-	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, errHalfFrame) {
-		w.t.Fatal(err)
-	}
+	assert.MustTrue(w.t, !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, errHalfFrame), "%v", err)
 	return body
 }
 
@@ -111,9 +110,7 @@ func (w *wire) ask(req kmsg.Request) kmsg.Response {
 		return nil
 	}
 	resp, err := answerTo(req, body)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	return resp
 }
 

@@ -8,6 +8,7 @@ import (
 
 	fplain "github.com/twmb/franz-go/pkg/sasl/plain"
 
+	"muster/internal/assert"
 	"muster/internal/broker"
 )
 
@@ -17,9 +18,7 @@ func TestPlainTextBeyondThisMachineIsWarnedOf(t *testing.T) {
 		start(t, map[string]string{"listeners": "SASL_PLAINTEXT://" + address, "muster.bootstrap.user": "ann:sesame"}, func(c *broker.Config) {
 			c.Logger = slog.New(slog.NewTextHandler(&log, nil))
 		})
-		if got := strings.Contains(log.String(), "log in over plain text"); got != warned {
-			t.Errorf("%s: warned is %v", address, got)
-		}
+		assert.Equal(t, strings.Contains(log.String(), "log in over plain text"), warned, "%s: warned", address)
 		if strings.Contains(log.String(), "sesame") {
 			t.Errorf("a password is in the log: %s", log.String())
 		}

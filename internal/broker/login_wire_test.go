@@ -12,6 +12,7 @@ import (
 	fplain "github.com/twmb/franz-go/pkg/sasl/plain"
 	fscram "github.com/twmb/franz-go/pkg/sasl/scram"
 
+	"muster/internal/assert"
 	"muster/internal/auth"
 )
 
@@ -21,9 +22,7 @@ func TestBeforeALoginOnlyVersionsAndTheLoginItselfAreServed(t *testing.T) {
 	if got := w.ask(&kmsg.ApiVersionsRequest{Version: 0}).(*kmsg.ApiVersionsResponse); got.ErrorCode != 0 || len(got.ApiKeys) < 40 {
 		t.Errorf("versions: %+v", got)
 	}
-	if w.works() {
-		t.Error("Metadata is served before the login")
-	}
+	assert.False(t, w.works(), "Metadata is served before the login")
 	for _, key := range []int16{0, 1, 3, 10, 19, 32, 50, 1000} {
 		w := connect(t, b)
 		frame := binary.BigEndian.AppendUint16([]byte{0, 0, 0, 10}, uint16(key))
@@ -45,9 +44,7 @@ func TestARequestInTheMiddleOfALoginIsToldSoAndEnds(t *testing.T) {
 		w.handshake("SCRAM-SHA-256")
 		req := &kmsg.MetadataRequest{Version: version, Topics: []kmsg.MetadataRequestTopic{{Topic: kmsg.StringPtr("orders")}}}
 		got, _ := w.ask(req).(*kmsg.MetadataResponse)
-		if got == nil || len(got.Topics) != 1 || got.Topics[0].ErrorCode != 34 || len(got.Brokers) != 0 {
-			t.Errorf("Metadata v%d: %+v", version, got)
-		}
+		assert.True(t, got != nil && len(got.Topics) == 1 && got.Topics[0].ErrorCode == 34 && len(got.Brokers) == 0, "Metadata v%d: %+v", version, got)
 		w.wantEnd("Metadata")
 	}
 	w := connect(t, b)
@@ -85,9 +82,7 @@ func TestALargeFrameIsReadOnlyAfterTheLogin(t *testing.T) {
 	if got := w.ask(large); got == nil || got.(*kmsg.SASLAuthenticateResponse).ErrorCode != 34 {
 		t.Errorf("after the login: %+v", got)
 	}
-	if !w.works() {
-		t.Error("the connection ended")
-	}
+	assert.True(t, w.works(), "the connection ended")
 }
 
 func TestALoginOutOfOrderIsToldSoAndEnds(t *testing.T) {
@@ -133,9 +128,7 @@ func TestABareTokenLogsInAsBefore(t *testing.T) {
 		return w, w.frame()
 	}
 	w, answer := bare(plain("ann", "anns"))
-	if answer == nil || len(answer) != 0 || !w.works() {
-		t.Errorf("answer %q", answer)
-	}
+	assert.True(t, answer != nil && len(answer) == 0 && w.works(), "answer %q", answer)
 	if _, answer = bare(plain("ann", "jims")); answer != nil {
 		t.Errorf("a wrong password has the answer %q", answer)
 	}
@@ -149,9 +142,7 @@ func scramFinal(t *testing.T, w *wire, name, password string) string {
 	must(t, err)
 	challenge := w.token(string(first))
 	_, final, err := exchange.Challenge(challenge.SASLAuthBytes)
-	if err != nil || challenge.ErrorCode != 0 {
-		t.Fatalf("%v, %+v", err, challenge)
-	}
+	assert.MustTrue(t, err == nil && challenge.ErrorCode == 0, "%v, %+v", err, challenge)
 	return string(final)
 }
 
@@ -193,13 +184,9 @@ func TestAUserThatDoesNotExistLooksLikeAWrongPassword(t *testing.T) {
 		return plain, scram
 	}
 	plain, scram := failed("ann")
-	if plain.ErrorCode != 58 || scram.ErrorCode != 58 {
-		t.Fatalf("%+v, %+v", plain, scram)
-	}
+	assert.MustTrue(t, plain.ErrorCode == 58 && scram.ErrorCode == 58, "%+v, %+v", plain, scram)
 	noPlain, noScram := failed("abe")
-	if !sameAnswers(plain, noPlain) || !sameAnswers(scram, noScram) {
-		t.Errorf("it can be told apart: %+v and %+v, %+v and %+v", plain, noPlain, scram, noScram)
-	}
+	assert.True(t, sameAnswers(plain, noPlain) && sameAnswers(scram, noScram), "it can be told apart: %+v and %+v, %+v and %+v", plain, noPlain, scram, noScram)
 }
 
 func TestWhoLogsInWronglyDisturbsNobody(t *testing.T) {

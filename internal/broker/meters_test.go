@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"muster/internal/arrivals"
+	"muster/internal/assert"
 	"muster/internal/auth"
 	"muster/internal/journal"
 	"muster/internal/listener"
@@ -42,9 +43,7 @@ func TestRebalancesAreCountedByWhatBeganThem(t *testing.T) {
 		{Time: now, Group: "d", Kind: journal.KindStarted, Triggers: joined},
 		{Time: now, Group: "d", Kind: journal.KindDeleted},
 	})
-	if got := fmt.Sprint(b.meters.Groups.Read()); got != "map[a:[{left 1}] b:[{joined 1}] c:[{unknown 1}]]" {
-		t.Error(got)
-	}
+	assert.Equal(t, fmt.Sprint(b.meters.Groups.Read()), "map[a:[{left 1}] b:[{joined 1}] c:[{unknown 1}]]")
 	phases := b.meters.Groups.Phases()
 	for phase, want := range map[string]time.Duration{meter.Join: time.Second, meter.Sync: time.Minute, meter.Reconcile: time.Hour} {
 		if got := phases[phase]; got.Count() != 1 || got.Sum != want {
@@ -58,18 +57,14 @@ func TestDenialsAreCounted(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		b.denied(auth.Request{Operation: auth.Read, Type: auth.Topic, Name: name})
 	}
-	if got := fmt.Sprint(b.meters.Denials.Read()); got != "map[[read topic ]:2]" {
-		t.Error(got)
-	}
+	assert.Equal(t, fmt.Sprint(b.meters.Denials.Read()), "map[[read topic ]:2]")
 }
 
 func TestEntriesThatJournalsLeaveOutAreCounted(t *testing.T) {
 	b := counting()
 	dropped := func(want uint64) {
 		t.Helper()
-		if got := b.meters.JournalDropped.Load(); got != want {
-			t.Errorf("%d are dropped, want %d", got, want)
-		}
+		assert.Equal(t, b.meters.JournalDropped.Load(), want, "dropped")
 	}
 	j := newJournal(b, groupJournal)
 	two := []journal.Entry{{Group: "a"}, {Group: "a"}}
@@ -85,9 +80,7 @@ func TestWaitsOfConnectionsAreCounted(t *testing.T) {
 	b := counting()
 	b.knowThrottled()
 	set, err := config.NewBroker(map[string]string{"max.connection.creation.rate": "1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	image, now := metadata.NewImage(set), time.Now()
 	a := arrivals.New(func() *metadata.Image { return image }, func() time.Time { return now }, b.throttled)
 	var waited time.Duration
@@ -106,9 +99,7 @@ func TestWaitsOfConnectionsAreCounted(t *testing.T) {
 
 func TestEntriesThatCannotBeWrittenAreCounted(t *testing.T) {
 	b, err := Open(t.Context(), Config{Properties: map[string]string{"listeners": "PLAINTEXT://127.0.0.1:0", "muster.store": "mem"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer b.Close()
 	kind := groupJournal
 	kind.Topic = "no name!" // It cannot be created.
@@ -117,9 +108,7 @@ func TestEntriesThatCannotBeWrittenAreCounted(t *testing.T) {
 	j := newJournal(b, kind)
 	j.Add([]journal.Entry{{Group: "a"}, {Group: "a"}})
 	j.Run(ended)
-	if got := b.meters.JournalDropped.Load(); got != 2 {
-		t.Errorf("%d are dropped", got)
-	}
+	assert.Equal(t, b.meters.JournalDropped.Load(), 2, "dropped")
 }
 
 // TestMetricsAreThereFromTheStartToTheEnd asks before the broker has a store, while it
@@ -127,9 +116,7 @@ func TestEntriesThatCannotBeWrittenAreCounted(t *testing.T) {
 func TestMetricsAreThereFromTheStartToTheEnd(t *testing.T) {
 	cfg := Config{Properties: map[string]string{"listeners": "PLAINTEXT://127.0.0.1:0", "muster.store": "disk", "log.dir": t.TempDir()}}
 	set, err := config.NewBroker(cfg.Properties)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	b := counting()
 	b.cfg, b.server = set, listener.NewServer(listener.Options{Logger: b.logger})
 	first := measured{b}.Cluster()
@@ -148,19 +135,13 @@ func TestMetricsAreThereFromTheStartToTheEnd(t *testing.T) {
 		t.Errorf("running: %+v", now)
 	}
 	b.away.Store(&redisAway{})
-	if (measured{b}).Cluster().StoreUp {
-		t.Error("the store is up though it is away")
-	}
+	assert.False(t, (measured{b}).Cluster().StoreUp, "the store is up though it is away")
 	b.away.Store(nil)
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, b.Close())
 	if c := (measured{b}).Cluster(); c.State != metrics.Stopping {
 		t.Errorf("in the end: %+v", c)
 	}
 	w := httptest.NewRecorder()
 	b.metricsHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
-	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "kafka_server_kafkaserver_brokerstate 6") {
-		t.Errorf("in the end: %d", w.Code)
-	}
+	assert.True(t, w.Code == http.StatusOK && strings.Contains(w.Body.String(), "kafka_server_kafkaserver_brokerstate 6"), "in the end: %d", w.Code)
 }

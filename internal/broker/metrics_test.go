@@ -20,6 +20,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	fplain "github.com/twmb/franz-go/pkg/sasl/plain"
 
+	"muster/internal/assert"
 	"muster/internal/broker"
 	"muster/internal/metadata"
 )
@@ -31,9 +32,7 @@ func scrape(t *testing.T, b *broker.Broker) map[string]float64 {
 	b.MetricsHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(w.Body)
-	if err != nil || w.Code != http.StatusOK {
-		t.Fatalf("%d: %v", w.Code, err)
-	}
+	assert.MustTrue(t, err == nil && w.Code == http.StatusOK, "%d: %v", w.Code, err)
 	out := map[string]float64{}
 	for name, f := range families {
 		for _, m := range f.Metric {
@@ -161,9 +160,7 @@ func TestSettingsOfMetricsAreChecked(t *testing.T) {
 	}
 	b := start(t, map[string]string{"muster.metrics.sets": "jmx"})
 	for name := range scrape(t, b) {
-		if strings.HasPrefix(name, "muster_") || strings.HasPrefix(name, "go_") {
-			t.Errorf("there is %s", name)
-		}
+		assert.True(t, !strings.HasPrefix(name, "muster_") && !strings.HasPrefix(name, "go_"), "there is %s", name)
 	}
 }
 
@@ -196,15 +193,11 @@ func TestMetricsAreThereOverHTTP(t *testing.T) {
 			native = h.GetSchema() == 2 && len(h.PositiveSpan) > 0 && len(h.Bucket) == 10 && h.GetSampleCount() > 0
 		}
 	}
-	if !native {
-		t.Error("there is no native histogram")
-	}
+	assert.True(t, native, "there is no native histogram")
 	text := ask("text/plain")
 	defer text.Body.Close()
 	body, err := io.ReadAll(text.Body)
-	if err != nil || !strings.Contains(string(body), `kafka_server_brokertopicmetrics_messagesin_total{topic="orders"} 10`) {
-		t.Errorf("%v: %s", err, body)
-	}
+	assert.True(t, err == nil && strings.Contains(string(body), `kafka_server_brokertopicmetrics_messagesin_total{topic="orders"} 10`), "%v: %s", err, body)
 }
 
 func readGrafana(t *testing.T, name string) []byte {
@@ -218,9 +211,7 @@ func TestMetricsOverHTTPNeedALoginBySetting(t *testing.T) {
 	for _, wanted := range []string{"false", "true"} {
 		b := startSASL(t, map[string]string{"muster.http.listener": "127.0.0.1:0", "muster.http.metrics.login": wanted})
 		code, _ := people(t, b, nil, http.MethodGet, "", "", func(r *http.Request) { r.URL.Path = "/metrics" })
-		if (code == http.StatusUnauthorized) != (wanted == "true") || wanted == "false" && code != http.StatusOK {
-			t.Errorf("%s: %d", wanted, code)
-		}
+		assert.True(t, (code == http.StatusUnauthorized) == (wanted == "true") && (wanted != "false" || code == http.StatusOK), "%s: %d", wanted, code)
 		if code, _ := people(t, b, nil, http.MethodGet, "", "", func(r *http.Request) { r.URL.Path = "/metrics"; r.SetBasicAuth("ann", "anns") }); code != http.StatusOK {
 			t.Errorf("%s, ann: %d", wanted, code)
 		}

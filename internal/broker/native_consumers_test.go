@@ -50,6 +50,7 @@ func wantShown(t *testing.T, s *redistest.Server, group string, want func([]stri
 // TestMembersAreShownInRedisWhileTheyHoldPartitions has members come, leave, and
 // die.
 func TestMembersAreShownInRedisWhileTheyHoldPartitions(t *testing.T) {
+	t.Parallel()
 	s := redistest.Single(t)
 	props := map[string]string{"muster.store": "redis", "muster.redis.url": s.URL()}
 	maps.Copy(props, quick)

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/redistest"
 )
 
@@ -100,6 +101,7 @@ func (p *txnProducer) end(t *testing.T, commit bool) {
 // Redis shows what a transaction has committed for a group when the transaction commits,
 // and not before.
 func TestRedisShowsOffsetsThatTransactionsCommit(t *testing.T) {
+	t.Parallel()
 	s := redistest.Single(t)
 	b := start(t, map[string]string{"muster.store": "redis", "muster.redis.url": s.URL(), "num.partitions": "1"})
 	c := client(t, b)
@@ -120,9 +122,7 @@ func TestRedisShowsOffsetsThatTransactionsCommit(t *testing.T) {
 	p.commit(t, "g", at[8])
 	plain("other", at[1]) // Once that is shown, the other would be.
 	wantLag(t, s, "other", 9)
-	if lag := shownLag(t, s, "g"); lag != 7 {
-		t.Errorf("while the transaction is open the lag is %d", lag)
-	}
+	assert.Equal(t, shownLag(t, s, "g"), 7, "while the transaction is open the lag")
 	p.end(t, true)
 	wantLag(t, s, "g", 2)
 	p.commit(t, "g", at[9])
@@ -130,7 +130,5 @@ func TestRedisShowsOffsetsThatTransactionsCommit(t *testing.T) {
 	p.commit(t, "other", at[6])
 	p.end(t, true)
 	wantLag(t, s, "other", 4)
-	if lag := shownLag(t, s, "g"); lag != 2 {
-		t.Errorf("after an abort the lag is %d", lag)
-	}
+	assert.Equal(t, shownLag(t, s, "g"), 2, "after an abort the lag")
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kversion"
 
+	"muster/internal/assert"
 	"muster/internal/broker"
 	"muster/internal/metadata"
 )
@@ -26,9 +27,7 @@ func beginAll(t *testing.T, b *broker.Broker) (alive []*kgo.Client) {
 func commitAll(t *testing.T, alive []*kgo.Client) {
 	t.Helper()
 	for i, c := range alive {
-		if err := c.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
-			t.Errorf("transaction %d cannot be committed: %v", i, err)
-		}
+		assert.NoError(t, c.EndTransaction(t.Context(), kgo.TryCommit), "transaction %d cannot be committed", i)
 	}
 }
 
@@ -147,9 +146,7 @@ func TestAFleetSparesTheNextTransactionOfAProducer(t *testing.T) {
 		t.Fatalf("the epoch was %d and is %d", epoch, now)
 	}
 	for _, abort := range aborts {
-		if err := abort(t.Context()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, abort(t.Context()))
 	}
 	wantOpen(t, "the next one", brokers, true, c)
 	commitAll(t, []*kgo.Client{c})

@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/broker"
 	"muster/internal/journal"
 	"muster/internal/metadata"
@@ -150,9 +151,7 @@ func wantOpen(t *testing.T, when string, brokers []*broker.Broker, open bool, cl
 	}
 	for i, c := range clients {
 		records, offsets := openEverywhere(brokers, pidOf(t, c))
-		if [2]int{records, offsets} != want {
-			t.Errorf("%s: transaction %d is open in %d partitions and %d of offsets, want %v", when, i, records, offsets, want)
-		}
+		assert.Equal(t, [2]int{records, offsets}, want, "%s: transaction %d is open in %d partitions and %d of offsets", when, i, records, offsets)
 	}
 }
 
@@ -246,6 +245,7 @@ func resolve(t *testing.T, brokers []*broker.Broker) {
 // offsets, is aborted by all of them: of an id that is gone, and of one whose coordinator
 // knows an earlier transaction. A transaction that survived the loss is left alone.
 func TestAFleetResolvesWhatTheEndOfTheStateLogTookWithIt(t *testing.T) {
+	t.Parallel()
 	s, brokers := fleet(t, 3)
 	alive, older := begin(t, brokers[0], idIn(0)), begin(t, brokers[1], idIn(1))
 	must(t, older.EndTransaction(t.Context(), kgo.TryCommit))
@@ -294,9 +294,7 @@ func wantRead(t *testing.T, b *broker.Broker, want map[string]int) {
 	reader := client(t, b, kgo.ConsumeTopics("t"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(kgo.ReadCommitted()))
 	for total := 0; ends == 0 || total < 6; {
 		fs := reader.PollFetches(ctx)
-		if ctx.Err() != nil {
-			t.Fatalf("read are %v", got)
-		}
+		assert.Must(t, ctx.Err(), "read are %v", got)
 		fs.EachRecord(func(r *kgo.Record) {
 			switch v := string(r.Value); {
 			case v == "end":
@@ -308,13 +306,9 @@ func wantRead(t *testing.T, b *broker.Broker, want map[string]int) {
 		})
 	}
 	for v, n := range want {
-		if got[v] != n {
-			t.Errorf("%d records of %s, want %d", got[v], v, n)
-		}
+		assert.Equal(t, got[v], n, "records of %s", v)
 	}
-	if len(got) != len(want) {
-		t.Errorf("read are %v", got)
-	}
+	assert.Equal(t, len(got), len(want), "read are %v", got)
 }
 
 // wantStable wants groups to have these offsets in partition 0 of t, with none pending.

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/broker"
 	"muster/internal/journal"
 	"muster/internal/machine"
@@ -62,9 +63,7 @@ func TestATransactionThatNoCoordinatorKnowsIsAbortedAndOthersAreSpared(t *testin
 	if got := openIn(b, "t"); len(live) != 1 || len(got) != 1 || got[0] != live[0] {
 		t.Errorf("open are %v, want %v", got, live)
 	}
-	if err := cl.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, cl.EndTransaction(t.Context(), kgo.TryCommit))
 	e := awaitEntry(t, b, "77")
 	if e.Kind != journal.TxnResolved || e.Was != (journal.Producer{ID: 77, Epoch: 3}) || e.Broker == nil || e.Open < 30*time.Minute || !slices.Equal(e.Partitions, []string{"t-0"}) {
 		t.Errorf("the journal tells %+v", e)
@@ -79,15 +78,11 @@ func awaitEntry(t *testing.T, b *broker.Broker, key string) (e journal.Txn) {
 	reader := client(t, b, kgo.ConsumeTopics(metadata.TransactionJournalTopic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	for found := false; !found; {
 		fs := reader.PollFetches(ctx)
-		if ctx.Err() != nil {
-			t.Fatalf("nothing of %q is in the journal", key)
-		}
+		assert.Must(t, ctx.Err(), "nothing of %q is in the journal", key)
 		fs.EachRecord(func(r *kgo.Record) {
 			if string(r.Key) == key && !found {
 				found = true
-				if err := json.Unmarshal(r.Value, &e); err != nil {
-					t.Errorf("%s: %v", r.Value, err)
-				}
+				assert.NoError(t, json.Unmarshal(r.Value, &e), "%s", r.Value)
 			}
 		})
 	}
@@ -124,9 +119,7 @@ func TestOffsetsThatNoCoordinatorKnowsOfAreAbortedByTheGroupCoordinator(t *testi
 		t.Fatal(err)
 	}
 	part := b.Partition(metadata.OffsetsTopic, 0)
-	if got := part.CoordinatorEpoch(77); got != 5 {
-		t.Fatalf("the last transaction was ended under the epoch %d", got)
-	}
+	assert.MustEqual(t, part.CoordinatorEpoch(77), 5, "the last transaction was ended under the epoch")
 	if err := part.Retain(t.Context(), time.Now().Add(48*time.Hour)); err != nil || part.CoordinatorEpoch(77) != -1 {
 		t.Fatalf("the partition still knows the epoch %d, %v", part.CoordinatorEpoch(77), err)
 	}
@@ -137,9 +130,7 @@ func TestOffsetsThatNoCoordinatorKnowsOfAreAbortedByTheGroupCoordinator(t *testi
 	if got := openIn(b, metadata.OffsetsTopic); len(got) != 0 {
 		t.Errorf("open are %v", got)
 	}
-	if got := part.CoordinatorEpoch(77); got != 5 {
-		t.Errorf("it was aborted under the epoch %d", got)
-	}
+	assert.Equal(t, part.CoordinatorEpoch(77), 5, "it was aborted under the epoch")
 }
 
 func TestMoreTransactionsThanOneQuestionHoldsAreResolved(t *testing.T) {
@@ -153,7 +144,5 @@ func TestMoreTransactionsThanOneQuestionHoldsAreResolved(t *testing.T) {
 	for range 2 {
 		must(t, b.ResolveOnce(t.Context(), time.Now().Add(time.Hour)))
 	}
-	if got := openIn(b, "t"); len(got) != 1 {
-		t.Errorf("%d are open", len(got))
-	}
+	assert.Equal(t, len(openIn(b, "t")), 1, "open")
 }

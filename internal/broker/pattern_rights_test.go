@@ -8,6 +8,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	fscram "github.com/twmb/franz-go/pkg/sasl/scram"
+
+	"muster/internal/assert"
 )
 
 // A client subscribes to everything by a regular expression that the broker resolves.
@@ -52,9 +54,7 @@ func TestASubscriptionToEverythingIsToWhatTheClientMaySee(t *testing.T) {
 	groups, err := admin.DescribeConsumerGroups(ctx, "g")
 	must(t, err)
 	members := groups["g"].Members
-	if len(members) != 1 || members[0].SubscribedTopicRegex == nil {
-		t.Fatalf("the member did not leave it to the broker: %+v", members)
-	}
+	assert.MustTrue(t, len(members) == 1 && members[0].SubscribedTopicRegex != nil, "the member did not leave it to the broker: %+v", members)
 	if target := members[0].TargetAssignment; len(target) != 1 || target["seen"] == nil {
 		t.Errorf("the member is to have %v", target)
 	}

@@ -18,6 +18,7 @@ import (
 	fsasl "github.com/twmb/franz-go/pkg/sasl"
 	fscram "github.com/twmb/franz-go/pkg/sasl/scram"
 
+	"muster/internal/assert"
 	"muster/internal/audit"
 	"muster/internal/broker"
 	"muster/internal/metadata"
@@ -117,13 +118,9 @@ func TestWhoListensBetweenBrokersLearnsNothingToLogInWith(t *testing.T) {
 					return err
 				})
 			}
-			if !between.has([]byte("MUSTER-SCRAM-SHA-256")) {
-				t.Error("no broker has logged in by way of the eavesdropper")
-			}
+			assert.True(t, between.has([]byte("MUSTER-SCRAM-SHA-256")), "no broker has logged in by way of the eavesdropper")
 			for what, secret := range asks.LoginSecrets() {
-				if len(secret) == 0 || between.has(secret) {
-					t.Errorf("%s passes between brokers", what)
-				}
+				assert.True(t, len(secret) != 0 && !between.has(secret), "%s passes between brokers", what)
 			}
 		})
 	}
@@ -195,9 +192,7 @@ func TestWhoKnowsTheSecretMayNotDoWhatBrokersDoNotDo(t *testing.T) {
 			t.Errorf("%s is answered %+v", kmsg.NameForKey(req.Key()), resp)
 		}
 	}
-	if n := b.Image().Rules.Len(); n != 0 {
-		t.Errorf("there are %d rules", n)
-	}
+	assert.Equal(t, b.Image().Rules.Len(), 0, "rules")
 	awaitAudit(t, b, func(e audit.Entry) bool {
 		return e.Kind == audit.Denied && e.Principal == "Broker:muster" && e.Resources[0].Name == "CreateACLs"
 	})

@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	fscram "github.com/twmb/franz-go/pkg/sasl/scram"
 
+	"muster/internal/assert"
 	"muster/internal/broker"
 	"muster/internal/metadata"
 	"muster/internal/protocol"
@@ -80,6 +81,7 @@ func transactAll(ctx context.Context, c *kgo.Client, done *atomic.Int64) error {
 // transactions, and write markers, all the time, while their clocks are set ahead one after
 // the other.
 func TestTheSecretIsRotatedWhileTransactionsGoOn(t *testing.T) {
+	t.Parallel()
 	r := &rotating{server: redistest.Single(t)}
 	for range 3 {
 		r.join(t)
@@ -112,9 +114,7 @@ func TestTheSecretIsRotatedWhileTransactionsGoOn(t *testing.T) {
 	old := r.brokers[0].Image().Secrets.Current
 	must(t, rotate(t, r.brokers[0]))
 	goOn("the rotation")
-	if err := rotate(t, r.brokers[1]); !errors.Is(err, kerr.InvalidRequest) {
-		t.Errorf("a rotation during a rotation: %v", err)
-	}
+	assert.ErrorIs(t, rotate(t, r.brokers[1]), kerr.InvalidRequest, "a rotation during a rotation")
 	for _, ahead := range []time.Duration{metadata.SecretSwitch + time.Second, metadata.SecretOverlap + time.Second} {
 		for i := range r.brokers {
 			r.ahead[i].Store(int64(ahead))
@@ -123,9 +123,7 @@ func TestTheSecretIsRotatedWhileTransactionsGoOn(t *testing.T) {
 	}
 	stop()
 	running.Wait()
-	if failed != nil {
-		t.Error(failed)
-	}
+	assert.True(t, failed == nil, "%v", failed)
 	for _, b := range r.brokers {
 		if n := b.FailedLogins(); n != 0 {
 			t.Errorf("broker %d has refused %v logins", b.NodeID(), n)
@@ -159,10 +157,6 @@ func TestASessionOfABrokerEndsWithTheSecretThatItCameBy(t *testing.T) {
 	}
 	must(t, errors.Join(ask(), rotate(t, b), ask()))
 	r.ahead[0].Store(int64(metadata.SecretOverlap + time.Second))
-	if err := ask(); err == nil {
-		t.Error("the session goes on")
-	}
-	if len(r.log.with("the session of a broker has ended")) == 0 {
-		t.Error("no one is told why")
-	}
+	assert.Error(t, ask(), "the session goes on")
+	assert.True(t, len(r.log.with("the session of a broker has ended")) != 0, "no one is told why")
 }

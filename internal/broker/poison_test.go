@@ -9,6 +9,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"muster/internal/assert"
 	"muster/internal/broker"
 )
 
@@ -38,6 +39,7 @@ func die(t *testing.T, b *broker.Broker, opts ...kgo.Opt) {
 
 // TestARecordThatKillsItsReadersIsSuspected has real members that die at it, one by one.
 func TestARecordThatKillsItsReadersIsSuspected(t *testing.T) {
+	t.Parallel()
 	for name, opts := range map[string][]kgo.Opt{"classic": nil, "consumer": {kgo.ServerSideBalancer(), kgo.Balancers(kgo.RangeBalancer())}} {
 		t.Run(name, func(t *testing.T) {
 			now := newClock()
@@ -78,9 +80,7 @@ func awaitSuspicion(t *testing.T, b *broker.Broker) {
 	reader := client(t, b, kgo.ConsumeTopics("__group_journal"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	for told := false; !told; {
 		fs := reader.PollFetches(ctx)
-		if ctx.Err() != nil {
-			t.Fatal("the journal does not tell of it")
-		}
+		assert.Must(t, ctx.Err(), "the journal does not tell of it")
 		fs.EachRecord(func(r *kgo.Record) {
 			told = told || string(r.Key) == "billing" && strings.Contains(string(r.Value), `"kind":"poison-suspected"`) && strings.Contains(string(r.Value), `"committed":"4"`)
 		})

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/broker"
 	"muster/internal/metadata"
 )
@@ -46,9 +47,7 @@ func measured(t *testing.T, key kmsg.Key, run func(ctx context.Context, client s
 	bytes, told = free.read(key)
 	rate = float64(bytes) / measuredTime.Seconds()
 	t.Logf("%s: the other client %.0f bytes/s, told to wait %s", key.Name(), rate, told)
-	if told != 0 || rate < 5*measuredRate {
-		t.Errorf("a client without quota is slowed: %.0f bytes/s, told to wait %s", rate, told)
-	}
+	assert.True(t, told == 0 && rate >= 5*measuredRate, "a client without quota is slowed: %.0f bytes/s, told to wait %s", rate, told)
 }
 
 // pace has the client without quota do no more than ten times as much as the others, in

@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/broker"
 	"muster/internal/metadata"
 )
@@ -148,9 +149,7 @@ func TestAConsumerIsHeldToItsQuota(t *testing.T) {
 		n += fs.NumRecords()
 	}
 	got, told := m.read(kmsg.Fetch)
-	if got < 4e6 || told == 0 {
-		t.Errorf("%d bytes, told to wait %s", got, told)
-	}
+	assert.True(t, got >= 4e6 && told != 0, "%d bytes, told to wait %s", got, told)
 	// An answer comes before the wait that it tells of.
 	eventually(t, "its connection is not read for as long", func(context.Context) error {
 		// Empty answers are not counted, but are bytes.
@@ -196,9 +195,7 @@ func greeted(t *testing.T, b *broker.Broker) bool {
 		return false
 	}
 	_, err = c.Read(make([]byte, 1000))
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Error("a connection is neither served nor closed")
-	}
+	assert.False(t, errors.Is(err, os.ErrDeadlineExceeded), "a connection is neither served nor closed")
 	return err == nil
 }
 
@@ -210,13 +207,9 @@ func TestAnAddressMayConnectOnlySoOften(t *testing.T) {
 	}
 	must(t, b.AlterQuotas(t.Context(), change))
 	for i := range 22 { // As many as all windows hold.
-		if !greeted(t, b) {
-			t.Fatalf("connection %d is refused", i)
-		}
+		assert.MustTrue(t, greeted(t, b), "connection %d is refused", i)
 	}
-	if greeted(t, b) {
-		t.Error("one too many is served")
-	}
+	assert.False(t, greeted(t, b), "one too many is served")
 	if waits := clock.waits(); len(waits) != 1 || waits[0] != 500*time.Millisecond {
 		t.Errorf("it is held for %v", waits)
 	}
@@ -229,18 +222,12 @@ func TestABrokerAcceptsOnlySoManyConnectionsInASecond(t *testing.T) {
 	clock := newQuotaClock()
 	b := start(t, map[string]string{"max.connection.creation.rate": "2", "quota.window.num": "3"}, clock.set)
 	for range 10 {
-		if !greeted(t, b) {
-			t.Fatal("a connection is refused")
-		}
+		assert.MustTrue(t, greeted(t, b), "a connection is refused")
 	}
 	waits := clock.waits()
-	if len(waits) != 4 {
-		t.Fatalf("of 10 connections, of which 6 may come at once, %d waited", len(waits))
-	}
+	assert.MustTrue(t, len(waits) == 4, "of 10 connections, of which 6 may come at once, %d waited", len(waits))
 	for _, d := range waits {
-		if d != 500*time.Millisecond {
-			t.Errorf("one waited %s", d)
-		}
+		assert.Equal(t, d, 500*time.Millisecond, "one waited")
 	}
 }
 
@@ -265,19 +252,13 @@ func TestBrokersAreNotHeldUpWithClients(t *testing.T) {
 func TestAnAddressMayHaveItsOwnNumberOfConnections(t *testing.T) {
 	b := start(t, map[string]string{"max.connections.per.ip": "1", "max.connections.per.ip.overrides": "10.0.0.1:7, 127.0.0.1:2,[::1]:3"})
 	for range 2 {
-		if !greeted(t, b) {
-			t.Error("a connection is refused")
-		}
+		assert.True(t, greeted(t, b), "a connection is refused")
 	}
-	if greeted(t, b) {
-		t.Error("one too many is served")
-	}
+	assert.False(t, greeted(t, b), "one too many is served")
 	for _, bad := range []string{"127.0.0.1", "127.0.0.1:-1", "127.0.0.1:many", "somewhere:1", ":1"} {
 		_, err := broker.Open(context.Background(), broker.Config{Properties: map[string]string{
 			"listeners": "PLAINTEXT://127.0.0.1:0", "muster.store": "mem", "max.connections.per.ip.overrides": bad,
 		}})
-		if err == nil || !strings.Contains(err.Error(), "max.connections.per.ip.overrides") {
-			t.Errorf("%q: %v", bad, err)
-		}
+		assert.True(t, err != nil && strings.Contains(err.Error(), "max.connections.per.ip.overrides"), "%q: %v", bad, err)
 	}
 }

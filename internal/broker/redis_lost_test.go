@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/broker"
 	"muster/internal/redistest"
 )
@@ -103,9 +104,7 @@ func TestAConsumerThatWasAheadOfALossSeesWhatComesAfterIt(t *testing.T) {
 	defer cancel()
 	for len(seen) < 4 {
 		fs := consumer.PollFetches(ctx)
-		if ctx.Err() != nil {
-			t.Fatalf("the consumer saw %v", seen)
-		}
+		assert.Must(t, ctx.Err(), "the consumer saw %v", seen)
 		fs.EachError(func(_ string, _ int32, err error) {
 			if lost := (*kgo.ErrDataLoss)(nil); !errors.As(err, &lost) {
 				t.Errorf("the consumer is told %v", err)
@@ -190,9 +189,7 @@ func TestABrokerGoesOnWithARedisThatWasEmptied(t *testing.T) {
 		return err
 	})
 	dirs, err := adm.DescribeBrokerLogDirs(t.Context(), 1, nil)
-	if err != nil || len(dirs) != 1 || !strings.Contains(dirs.Sorted()[0].Dir, "redis") {
-		t.Errorf("log directories %v, %v", dirs, err)
-	}
+	assert.True(t, err == nil && len(dirs) == 1 && strings.Contains(dirs.Sorted()[0].Dir, "redis"), "log directories %v, %v", dirs, err)
 	// It does not spin: what it sends in a second is what it always sends, if the
 	// machine does not take it for away meanwhile.
 	eventually(t, "a quiet second", func(context.Context) error {
@@ -222,6 +219,7 @@ func commands(t *testing.T, s *redistest.Server) (n int) {
 // its way, for longer than anybody waits for an answer. Whatever became of it,
 // the coordinator must say what one does that reads the log anew.
 func TestACommitIsTheSameBeforeAndAfterARestart(t *testing.T) {
+	t.Parallel()
 	s := redistest.Single(t)
 	b, _ := startOnRedis(t, s)
 	c := client(t, b, kgo.MetadataMinAge(100*time.Millisecond))
@@ -251,9 +249,7 @@ func TestACommitIsTheSameBeforeAndAfterARestart(t *testing.T) {
 	eventually(t, "commit", func(ctx context.Context) error { return commit(ctx, c, 3) })
 	s.Nodes[0].Pause()
 	ctx, cancel := context.WithTimeout(t.Context(), 7*time.Second)
-	if err := commit(ctx, c, 7); err == nil {
-		t.Error("committed to a server that stands still")
-	}
+	assert.Error(t, commit(ctx, c, 7), "committed to a server that stands still")
 	cancel()
 	s.Nodes[0].Resume()
 	before := committed(c)

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"muster/internal/assert"
 	"muster/internal/broker"
 )
 
@@ -30,9 +31,7 @@ func wantNoStart(t *testing.T, props map[string]string, want ...string) {
 			t.Errorf("message %q does not say %q", err, w)
 		}
 	}
-	if strings.Contains(err.Error(), "sesame") {
-		t.Errorf("message %q has a password", err)
-	}
+	assert.False(t, strings.Contains(err.Error(), "sesame"), "message %q has a password", err)
 }
 
 func TestAPortInUseIsNamed(t *testing.T) {
@@ -65,14 +64,10 @@ func TestBadSettingsAreExplained(t *testing.T) {
 func TestATopicNameThatIsNotAllowedIsExplained(t *testing.T) {
 	b := start(t, nil)
 	_, err := kadm.NewClient(client(t, b)).CreateTopic(t.Context(), 1, 1, nil, "no spaces please")
-	if err == nil || !strings.Contains(err.Error(), "INVALID_TOPIC_EXCEPTION") {
-		t.Errorf("got %v", err)
-	}
+	assert.True(t, err != nil && strings.Contains(err.Error(), "INVALID_TOPIC_EXCEPTION"), "got %v", err)
 	resp, err := kadm.NewClient(client(t, b)).CreateTopics(t.Context(), 1, 1, nil, "no spaces please")
 	must(t, err)
-	if msg := resp["no spaces please"].ErrMessage; !strings.Contains(msg, `' '`) {
-		t.Errorf("message %q", msg)
-	}
+	assert.Contains(t, resp["no spaces please"].ErrMessage, `' '`, "message")
 }
 
 func TestSeveralListenersAdvertiseTheirOwnAddresses(t *testing.T) {
@@ -87,8 +82,6 @@ func TestSeveralListenersAdvertiseTheirOwnAddresses(t *testing.T) {
 		t.Cleanup(c.Close)
 		meta, err := kadm.NewClient(c).BrokerMetadata(t.Context())
 		must(t, err)
-		if got := meta.Brokers[0].Host + ":" + strconv.Itoa(int(meta.Brokers[0].Port)); got != want {
-			t.Errorf("listener %d advertises %s, want %s", i, got, want)
-		}
+		assert.Equal(t, meta.Brokers[0].Host+":"+strconv.Itoa(int(meta.Brokers[0].Port)), want, "listener %d advertises", i)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/coordinator"
 	"muster/internal/metadata"
 	"muster/internal/record"
@@ -35,9 +36,7 @@ func BenchmarkPass(b *testing.B) {
 	}, Logger: slog.New(slog.DiscardHandler)}
 	cfg.Clock(func() time.Time { return began.Add(time.Duration(passed.Load()) * watch.Interval) }, nil)
 	broker, err := Open(b.Context(), cfg)
-	if err != nil {
-		b.Fatal(err)
-	}
+	assert.Must(b, err)
 	defer broker.Close()
 	for _, t := range []metadata.NewTopic{{Name: metadata.OffsetsTopic}, {Name: "orders", Partitions: partitions, Replication: 1}} {
 		if _, errs := broker.controller.CreateTopics(b.Context(), []metadata.NewTopic{t}, false); errs[0] != nil {
@@ -61,29 +60,21 @@ func BenchmarkPass(b *testing.B) {
 		}
 		req.Topics = append(req.Topics, topic)
 		resp := broker.groups.Do(b.Context(), req.Group, coordinator.Client{}, req).(*kmsg.OffsetCommitResponse)
-		if code := resp.Topics[0].Partitions[0].ErrorCode; code != 0 {
-			b.Fatalf("commit: %d", code)
-		}
+		assert.MustEqual(b, resp.Topics[0].Partitions[0].ErrorCode, 0, "commit")
 	}
 	for g := range groups {
 		commit(g, 0)
 		members[g] = joinAlone(b, broker, fmt.Sprintf("group-%06d", g), partitions)
 	}
 	broker.watch.Pass(b.Context())
-	if n := broker.watch.Snapshot().Groups.Len(); n != groups {
-		b.Fatalf("%d groups", n)
-	}
+	assert.MustEqual(b, broker.watch.Snapshot().Groups.Len(), groups, "groups")
 	produce := func() {
 		for p := range int32(partitions) {
 			batch, err := record.Build(record.PlainTemplate(), []record.Record{{Value: []byte("x")}})
-			if err != nil {
-				b.Fatal(err)
-			}
+			assert.Must(b, err)
 			done := make(chan error, 1)
 			broker.manager.Get("orders", p).AppendOwn(b.Context(), batch, func(_ int64, err error) { done <- err })
-			if err := <-done; err != nil {
-				b.Fatal(err)
-			}
+			assert.Must(b, (<-done))
 		}
 	}
 	at := int64(0)
@@ -149,8 +140,6 @@ func joinAlone(b *testing.B, broker *Broker, group string, partitions int32) (id
 	has := kmsg.NewConsumerMemberAssignment()
 	has.Topics = []kmsg.ConsumerMemberAssignmentTopic{{Topic: "orders", Partitions: all}}
 	sync.GroupAssignment = []kmsg.SyncGroupRequestGroupAssignment{{MemberID: joined.MemberID, MemberAssignment: has.AppendTo(nil)}}
-	if resp := broker.groups.Do(b.Context(), group, from, sync).(*kmsg.SyncGroupResponse); resp.ErrorCode != 0 {
-		b.Fatalf("join %d, sync %d", joined.ErrorCode, resp.ErrorCode)
-	}
+	assert.MustEqual(b, broker.groups.Do(b.Context(), group, from, sync).(*kmsg.SyncGroupResponse).ErrorCode, 0, "join %d, sync", joined.ErrorCode)
 	return joined.MemberID
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
+	"muster/internal/assert"
 	"muster/internal/broker"
 	"muster/internal/watch"
 	"muster/internal/watch/lag"
@@ -72,7 +73,5 @@ func TestHistorySurvivesARestart(t *testing.T) {
 			t.Errorf("the group has the past of one that was deleted: %v", historyOf(b, "search"))
 		}
 	}
-	if points := historyOf(b, "search"); len(points) == 0 {
-		t.Error("of the second group of that name nothing is known")
-	}
+	assert.True(t, len(historyOf(b, "search")) != 0, "of the second group of that name nothing is known")
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"muster/internal/assert"
 	"muster/internal/broker"
 	"muster/internal/redistest"
 	"muster/internal/watch"
@@ -33,6 +34,7 @@ func coordinating(t *testing.T, brokers []*broker.Broker, group string) (has *br
 
 // In a fleet a coordinator knows the lag of what others lead, and who fetches it there.
 func TestLagOfAFleetIsKnownWhereTheGroupIs(t *testing.T) {
+	t.Parallel()
 	now := newClock()
 	_, brokers := fleet(t, 2, now.use)
 	c := client(t, brokers[0], manual())
@@ -47,9 +49,7 @@ func TestLagOfAFleetIsKnownWhereTheGroupIs(t *testing.T) {
 			elsewhere++
 		}
 	}
-	if elsewhere == 0 {
-		t.Fatal("the coordinator leads all partitions")
-	}
+	assert.MustTrue(t, elsewhere != 0, "the coordinator leads all partitions")
 	eventually(t, "the other broker answers in time", func(context.Context) error {
 		if got := seen(t, b, "billing"); got.LagUnknown || got.Lag != 28 { // One is from the start of the fleet.
 			return fmt.Errorf("%+v", got)
@@ -120,14 +120,10 @@ func lagIsANumberOfRecords(t *testing.T, s *redistest.Server, layout string, den
 		if got.LagUnknown {
 			return fmt.Errorf("%+v", got)
 		}
-		if got.Lag != 5 {
-			t.Errorf("%+v, of offsets %v", got, offsets)
-		}
+		assert.Equal(t, got.Lag, 5, "%+v, of offsets %v", got, offsets)
 		return nil
 	})
-	if got := topicOf(t, b.Status().Snapshot(), "orders").Partitions[0].Dense; got != dense {
-		t.Errorf("dense: %t", got)
-	}
+	assert.Equal(t, topicOf(t, b.Status().Snapshot(), "orders").Partitions[0].Dense, dense, "dense")
 	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{s.Nodes[0].Addr()}, DisableCache: true})
 	must(t, err)
 	defer client.Close()

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"muster/internal/assert"
 	"muster/internal/broker"
 	"muster/internal/watch"
 	"muster/internal/watch/lag"
@@ -95,9 +96,7 @@ func TestLagIsWhatAClientWouldCount(t *testing.T) {
 			if got.Lag != 60 || got.LagUnknown || got.Partitions != 2 || got.State != "Empty" || got.Type != "classic" || !slices.Equal(got.Topics, []string{"orders"}) {
 				t.Errorf("%+v", got)
 			}
-			if !slices.Equal(got.Findings, []string{"lag-without-members"}) {
-				t.Errorf("findings %v", got.Findings)
-			}
+			assert.EqualSlices(t, got.Findings, []string{"lag-without-members"}, "findings")
 			fill(t, c, "orders", 0, 5)
 			if _, err := kadm.NewClient(c).DeleteRecords(t.Context(), offsetsOf("orders", 0, 50)); err != nil {
 				t.Fatal(err)
@@ -113,9 +112,7 @@ func TestLagIsWhatAClientWouldCount(t *testing.T) {
 			if p := orders.Partitions[0]; !p.Here || p.Leader != b.NodeID() || p.Start != 50 || p.End != 105 || p.LastStable != 105 || p.Bytes <= 0 || !p.Dense {
 				t.Errorf("%+v", p)
 			}
-			if !topicOf(t, b.Status().Snapshot(), "__consumer_offsets").Internal {
-				t.Error("__consumer_offsets is not internal")
-			}
+			assert.True(t, topicOf(t, b.Status().Snapshot(), "__consumer_offsets").Internal, "__consumer_offsets is not internal")
 		})
 	}
 }
@@ -189,9 +186,7 @@ func TestRecordsWithoutATimeAreNotOld(t *testing.T) {
 		if !ok || got.Lag != 1 {
 			return fmt.Errorf("%+v", got)
 		}
-		if got.LagSeconds > 3600 {
-			t.Errorf("it is %v s behind", got.LagSeconds)
-		}
+		assert.True(t, got.LagSeconds <= 3600, "it is %v s behind", got.LagSeconds)
 		return nil
 	})
 }
@@ -236,9 +231,7 @@ func TestStuckPartitionsAreToldByWhoFetches(t *testing.T) {
 		must(t, member.CommitRecords(t.Context(), &kgo.Record{Topic: "orders", Partition: 2, Offset: int64(9 + i)}))
 		b.Status().Pass(t.Context())
 	}
-	if got, want := verdicts(), [3]lag.Verdict{lag.NotCommitting, lag.NotFetching, lag.Fine}; got != want {
-		t.Errorf("%v, want %v", got, want)
-	}
+	assert.Equal(t, verdicts(), [3]lag.Verdict{lag.NotCommitting, lag.NotFetching, lag.Fine})
 	s := seen(t, b, "billing")
 	if s.Stuck != 2 || s.Members != 1 || !slices.Contains(s.Findings, "stuck-partition") || s.State != "Stable" || s.Cause != "joined" || s.Rebalanced.IsZero() {
 		t.Errorf("%+v", s)
@@ -267,9 +260,7 @@ func TestTheAPIDrawsAGroupThatStandsStill(t *testing.T) {
 		b.Status().Pass(t.Context())
 	}
 	h := answer[web.History](t, b, "/groups/billing/history?topic=orders&partition=0")
-	if len(h.Points) < 12 || len(h.Points) > 14 || len(h.Positions) < 2 || int64(h.Positions[0].Committed) != 3 {
-		t.Fatalf("%+v", h)
-	}
+	assert.MustTrue(t, len(h.Points) >= 12 && len(h.Points) <= 14 && len(h.Positions) >= 2 && int64(h.Positions[0].Committed) == 3, "%+v", h)
 	for i, p := range h.Points {
 		if p.Lag != 7 || i > 0 && p.LagSeconds <= h.Points[i-1].LagSeconds {
 			t.Errorf("%+v after %+v", p, h.Points[max(i-1, 0)])

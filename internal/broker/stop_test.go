@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/broker"
 	"muster/internal/store/vfs"
 )
@@ -51,9 +52,7 @@ func TestStopAnswersUntilTheEnd(t *testing.T) {
 	held := connect(t, b)
 	held.send(&kmsg.ProduceRequest{Version: 3, Acks: -1, TimeoutMillis: 1000})
 	close(release)
-	if err := <-closed; err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, (<-closed))
 	if n, err := held.Read(make([]byte, 100)); n > 0 || err == nil {
 		t.Errorf("Produce is answered with %d bytes (%v)", n, err)
 	}
@@ -62,6 +61,7 @@ func TestStopAnswersUntilTheEnd(t *testing.T) {
 // A client that produces and one that consumes as a group notice restarts of the broker only
 // by the time that they take.
 func TestClientsSurviveRestarts(t *testing.T) {
+	t.Parallel()
 	props := map[string]string{"muster.store": "disk", "log.dir": t.TempDir(), "num.partitions": "20", "group.initial.rebalance.delay.ms": "0"}
 	b := start(t, props)
 	props["listeners"] = "PLAINTEXT://" + b.Addr()

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/broker"
 	"muster/internal/gate"
 )
@@ -38,9 +39,7 @@ func TestKeyStoresOfEveryKindServe(t *testing.T) {
 		settings["listeners"], settings["ssl.keystore.location"] = "SSL://127.0.0.1:0", filepath.Join(stores, name)
 		b := start(t, settings)
 		state, err := shown(t, b, &tls.Config{InsecureSkipVerify: true}) // #nosec G402 -- its name is looked at.
-		if err != nil || state.PeerCertificates[0].Subject.CommonName != "server" {
-			t.Errorf("%s: %v", name, err)
-		}
+		assert.True(t, err == nil && state.PeerCertificates[0].Subject.CommonName == "server", "%s: %v", name, err)
 	}
 }
 
@@ -55,9 +54,7 @@ func TestTrustStoresOfEveryKindKnowClients(t *testing.T) {
 		})
 		roots := x509.NewCertPool()
 		roots.AddCert(pair.Leaf)
-		if err := try(t, b, nil, &tls.Config{RootCAs: roots, ServerName: "localhost", Certificates: []tls.Certificate{pair}}); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		assert.NoError(t, try(t, b, nil, &tls.Config{RootCAs: roots, ServerName: "localhost", Certificates: []tls.Certificate{pair}}), "%s", name)
 		if err := try(t, b, nil, &tls.Config{RootCAs: roots, ServerName: "localhost", Certificates: []tls.Certificate{stranger}}); err == nil {
 			t.Errorf("%s: a stranger comes in", name)
 		}
@@ -130,29 +127,19 @@ func TestARevokedCertificateComesInNoMore(t *testing.T) {
 	})
 	attempts := b.Attempts()
 	comesIn := func(c tls.Certificate) bool { return try(t, b, nil, a.trusts(c)) == nil }
-	if !comesIn(ann) || !comesIn(bob) {
-		t.Fatal("nothing is revoked")
-	}
+	assert.MustTrue(t, comesIn(ann) && comesIn(bob), "nothing is revoked")
 	revoke(ann)
 	var told gate.Attempt
 	for end := time.Now().Add(60 * time.Second); comesIn(ann); {
 		for len(attempts) > 0 {
 			<-attempts
 		}
-		if time.Now().After(end) {
-			t.Fatal("the list is not read again")
-		}
+		assert.MustFalse(t, time.Now().After(end), "the list is not read again")
 	}
 	for told.Err == nil {
 		told = <-attempts
 	}
-	if told.Mechanism != "TLS" || !strings.Contains(told.Err.Error(), "revoked") {
-		t.Errorf("%+v", told)
-	}
-	if !comesIn(bob) {
-		t.Error("bob is revoked too")
-	}
-	if err := try(t, b, nil, a.trusts()); err != nil {
-		t.Errorf("who shows none, where that is allowed: %v", err)
-	}
+	assert.True(t, told.Mechanism == "TLS" && strings.Contains(told.Err.Error(), "revoked"), "%+v", told)
+	assert.True(t, comesIn(bob), "bob is revoked too")
+	assert.NoError(t, try(t, b, nil, a.trusts()), "who shows none, where that is allowed")
 }

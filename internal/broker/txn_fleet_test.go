@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
 
+	"muster/internal/assert"
 	"muster/internal/broker"
 	"muster/internal/journal"
 	"muster/internal/metadata"
@@ -54,6 +55,7 @@ func findAgain(t *testing.T, c *kgo.Client, id string) {
 // TestCoordinatorMovesInPrepare has a coordinator go that has decided how two transactions
 // end, and has told no partition. The next one tells them, and says the same.
 func TestCoordinatorMovesInPrepare(t *testing.T) {
+	t.Parallel()
 	for name, opts := range versions {
 		t.Run(name, func(t *testing.T) { coordinatorMovesInPrepare(t, opts) })
 	}
@@ -88,6 +90,7 @@ func coordinatorMovesInPrepare(t *testing.T, opts []kgo.Opt) {
 // records there. The next leader knows that they are open, their producers go on, and
 // each ends as it was told to.
 func TestLeaderMovesWithOpen(t *testing.T) {
+	t.Parallel()
 	for name, opts := range versions {
 		t.Run(name, func(t *testing.T) { leaderMovesWithOpen(t, opts) })
 	}
@@ -105,9 +108,7 @@ func leaderMovesWithOpen(t *testing.T, opts []kgo.Opt) {
 	c := client(t, others[0])
 	eventually(t, "the new leaders to know what is open", func(ctx context.Context) error {
 		e, s, err := ends(ctx, c)
-		if err == nil && (!maps.Equal(e, end) || !maps.Equal(s, stable)) {
-			t.Errorf("ends were %v, decided up to %v; now %v, %v", end, stable, e, s)
-		}
+		assert.False(t, err == nil && (!maps.Equal(e, end) || !maps.Equal(s, stable)), "ends were %v, decided up to %v; now %v, %v", end, stable, e, s)
 		return err
 	})
 	wantOpen(t, "after the move", others, true, aborted, committed)
@@ -132,6 +133,7 @@ func leaderMovesWithOpen(t *testing.T, opts []kgo.Opt) {
 // next one of the producer is open, when that has ended otherwise, and when another
 // coordinator has taken over and a third one is open. They change nothing.
 func TestMarkerDuplicatedDelayed(t *testing.T) {
+	t.Parallel()
 	for name, opts := range versions {
 		t.Run(name, func(t *testing.T) { markerDuplicatedDelayed(t, opts) })
 	}
@@ -181,6 +183,7 @@ func markerDuplicatedDelayed(t *testing.T, opts []kgo.Opt) {
 // leaders that have only the log to know by that they are late: their successor has ended
 // another transaction since, or the producer has a higher epoch.
 func TestMarkersOfThePastAfterMoves(t *testing.T) {
+	t.Parallel()
 	for name, opts := range versions {
 		t.Run(name, func(t *testing.T) { markersOfThePast(t, opts) })
 	}
@@ -221,9 +224,7 @@ func markersOfThePast(t *testing.T, opts []kgo.Opt) {
 // broker, and waits for the answers.
 func resend(t *testing.T, brokers []*broker.Broker, markers []*kmsg.WriteTxnMarkersRequest) {
 	t.Helper()
-	if len(markers) == 0 {
-		t.Fatal("no markers were sent")
-	}
+	assert.MustTrue(t, len(markers) != 0, "no markers were sent")
 	for range 2 {
 		for _, m := range markers {
 			for _, one := range apart(copyOf(m)) {

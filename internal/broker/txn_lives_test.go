@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/broker"
 )
 
@@ -30,20 +31,12 @@ func TestFenceProducers(t *testing.T) {
 			pid, was, err := c.ProducerID(t.Context())
 			must(t, err)
 			got := initAgain(t, client(t, b), "x0", -1, -1)
-			if got.ProducerID != pid || got.ProducerEpoch <= was {
-				t.Errorf("fencing %d/%d gives %d/%d", pid, was, got.ProducerID, got.ProducerEpoch)
-			}
+			assert.True(t, got.ProducerID == pid && got.ProducerEpoch > was, "fencing %d/%d gives %d/%d", pid, was, got.ProducerID, got.ProducerEpoch)
 			late := c.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Value: []byte("late")}).FirstErr()
-			if late == nil {
-				t.Error("its producer writes on")
-			}
+			assert.True(t, late != nil, "its producer writes on")
 			err = c.EndTransaction(t.Context(), kgo.TryCommit)
-			if err == nil {
-				t.Error("its producer commits")
-			}
-			if !fenced(errors.Join(late, err)) {
-				t.Errorf("its producer is told %v, %v", late, err)
-			}
+			assert.Error(t, err, "its producer commits")
+			assert.True(t, fenced(errors.Join(late, err)), "its producer is told %v, %v", late, err)
 			wantCommitted(t, b, map[string]int{})
 			wantStable(t, b, map[string]int64{"x0": -1})
 		})
@@ -105,16 +98,12 @@ func TestATransactionIsEndedByTheVersionThatItsEndHas(t *testing.T) {
 	pid, epoch, err := old.ProducerID(t.Context())
 	must(t, err)
 	next := end(t, c, pid, epoch, true)
-	if next.ErrorCode != 0 || next.ProducerID != pid || next.ProducerEpoch != epoch+1 {
-		t.Fatalf("the end of %d/%d gives %+v", pid, epoch, next)
-	}
+	assert.MustTrue(t, next.ErrorCode == 0 && next.ProducerID == pid && next.ProducerEpoch == epoch+1, "the end of %d/%d gives %+v", pid, epoch, next)
 	wantState(t, b, "x0", "CompleteCommit")
 	if again := end(t, c, pid, epoch, true); again.ErrorCode != 0 || again.ProducerEpoch != epoch+1 {
 		t.Errorf("a repeat gives %+v", again)
 	}
-	if late := old.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Value: []byte("late")}).FirstErr(); late == nil {
-		t.Error("a late record is in")
-	}
+	assert.True(t, old.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Value: []byte("late")}).FirstErr() != nil, "a late record is in")
 	// The next transaction is one of offsets only, and ends by version 1.
 	must(t, commitAs(t.Context(), c, "x0", pid, epoch+1, 2))
 	if e := end(t, c, pid, epoch, false); e.ErrorCode != kerr.ProducerFenced.Code {

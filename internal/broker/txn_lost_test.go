@@ -7,12 +7,15 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"muster/internal/assert"
 )
 
 // TestAMarkerWhoseDecisionIsLostEndsNothing decides a transaction over partitions of two
 // brokers, holds its markers up, and has Redis come back without the decision. Then the
 // markers go on, from the coordinator's memory.
 func TestAMarkerWhoseDecisionIsLostEndsNothing(t *testing.T) {
+	t.Parallel()
 	for name, opts := range versions {
 		t.Run(name, func(t *testing.T) {
 			p := newPost(true)
@@ -50,15 +53,11 @@ func TestATransactionThatLostRecordsIsNotCommitted(t *testing.T) {
 			two := client(t, brokers[0], append(opts, kgo.TransactionalID(all))...)
 			part := func(c *kgo.Client, id string, partition int32) {
 				t.Helper()
-				if err := c.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Partition: partition, Value: []byte(id)}).FirstErr(); err != nil {
-					t.Fatal(err)
-				}
+				must(t, c.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Partition: partition, Value: []byte(id)}).FirstErr())
 			}
 			for _, c := range []*kgo.Client{one, two} {
 				pidOf(t, c)
-				if err := c.BeginTransaction(); err != nil {
-					t.Fatal(err)
-				}
+				must(t, c.BeginTransaction())
 			}
 			part(one, half, 0)
 			older := s.Nodes[0].Snapshot(t)
@@ -70,9 +69,7 @@ func TestATransactionThatLostRecordsIsNotCommitted(t *testing.T) {
 				// It may go on elsewhere: that must not be all that is there of it.
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				_ = c.ProduceSync(ctx, &kgo.Record{Topic: "t", Partition: 2, Value: []byte(id)})
-				if err := c.EndTransaction(ctx, kgo.TryCommit); err == nil {
-					t.Errorf("%s is told that its transaction is committed", id)
-				}
+				assert.Error(t, c.EndTransaction(ctx, kgo.TryCommit), "%s is told that its transaction is committed", id)
 				cancel()
 			}
 			wantCommitted(t, brokers[0], map[string]int{})

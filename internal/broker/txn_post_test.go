@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/broker"
 	"muster/internal/metadata"
 )
@@ -178,13 +179,9 @@ func wantCommitted(t *testing.T, b *broker.Broker, want map[string]int) {
 		return err
 	})
 	got := map[string]int{}
-	if err := readUpTo(t.Context(), b, end, got); err != nil {
-		t.Fatalf("read are %v: %v", got, err)
-	}
+	assert.Must(t, readUpTo(t.Context(), b, end, got), "read are %v", got)
 	delete(got, "value 0")
-	if !maps.Equal(got, want) {
-		t.Errorf("committed are %v, want %v", got, want)
-	}
+	assert.EqualMaps(t, got, want, "committed")
 }
 
 // readUpTo counts the committed values of t.
@@ -229,9 +226,7 @@ func leaderOf(t *testing.T, brokers []*broker.Broker, topic string, partition in
 			others = append(others, b)
 		}
 	}
-	if leader == nil {
-		t.Fatalf("nobody leads %s-%d", topic, partition)
-	}
+	assert.MustTrue(t, leader != nil, "nobody leads %s-%d", topic, partition)
 	return leader, others
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/broker"
 	"muster/internal/store/vfs"
 )
@@ -58,6 +59,7 @@ func (c *crashes) take(fs *vfs.Mem, p *post) {
 // there on. A broker that starts on what is left ends the transaction as it was decided; if that
 // was lost it is still open, and the client, which has no answer, ends it.
 func TestKillAtEachDurabilityStep(t *testing.T) {
+	t.Parallel()
 	for name, opts := range versions {
 		for _, commit := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, commit %v", name, commit), func(t *testing.T) { killAtEachStep(t, opts, commit) })
@@ -111,9 +113,7 @@ func wantSteps(t *testing.T, what string, seen map[string]bool, commit, over boo
 		want[fmt.Sprint(prepared, " ", left)] = true
 	}
 	for step, must := range want {
-		if must && !seen[step] {
-			t.Errorf("%s: there was no crash at %q, only at %v", what, step, seen)
-		}
+		assert.False(t, must && !seen[step], "%s: there was no crash at %q, only at %v", what, step, seen)
 	}
 	for step := range seen {
 		if _, ok := want[step]; !ok {

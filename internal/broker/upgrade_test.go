@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"muster/internal/assert"
 	"muster/internal/broker"
 )
 
@@ -41,9 +42,7 @@ func upgradeAndUse(t *testing.T, dir string, orders int) {
 	}})
 	must(t, err)
 	defer func() {
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, b.Close())
 	}()
 	c := client(t, b, kgo.ConsumeTopics("orders"), kgo.DefaultProduceTopic("orders"))
 	defer c.Close()
@@ -51,9 +50,7 @@ func upgradeAndUse(t *testing.T, dir string, orders int) {
 	must(t, err)
 	read := int64(0)
 	committed.Each(func(o kadm.OffsetResponse) { read += o.At })
-	if read != 60 {
-		t.Errorf("billing has read %d", read)
-	}
+	assert.Equal(t, read, 60, "billing has read")
 	var got, want []string
 	for len(got) < orders {
 		fetches := c.PollFetches(t.Context())
@@ -65,9 +62,7 @@ func upgradeAndUse(t *testing.T, dir string, orders int) {
 	}
 	slices.Sort(got)
 	slices.Sort(want)
-	if !slices.Equal(got, want) {
-		t.Errorf("there are %d orders: %v", len(got), got)
-	}
+	assert.EqualSlices(t, got, want, "there are %d orders", len(got))
 	for i := range 40 { // One at a time, so that there are many small flushes.
 		r := &kgo.Record{Value: fmt.Appendf(nil, "order %d", orders+i+1)}
 		must(t, c.ProduceSync(t.Context(), r).FirstErr())

@@ -2,9 +2,9 @@ package broker
 
 import (
 	"context"
-	"reflect"
 	"testing"
 
+	"muster/internal/assert"
 	"muster/internal/handler"
 	"muster/internal/protocol"
 	"muster/internal/store/redis"
@@ -24,8 +24,6 @@ func TestWhatIsCountedInPartIsNotKnown(t *testing.T) {
 	}}
 	got := b.countFrom(t.Context(), make([]watch.PartitionOffset, 5))
 	for i, want := range []*lag.Count{{Records: 5}, nil, {Records: redis.CountLimit, Approximate: true}, nil, {Records: redis.CountLimit + 1}} {
-		if !reflect.DeepEqual(got[i], want) {
-			t.Errorf("number %d: %+v, want %+v", i, got[i], want)
-		}
+		assert.DeepEqual(t, got[i], want, "number %d", i)
 	}
 }

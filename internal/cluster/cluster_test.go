@@ -6,11 +6,11 @@ import (
 	"log/slog"
 	"math"
 	"reflect"
-	"slices"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"muster/internal/assert"
 	"muster/internal/auth"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
@@ -44,9 +44,7 @@ func create(t *testing.T, c *Controller, req metadata.NewTopic) error {
 
 func wantCode(t *testing.T, err error, code *kerr.Error) {
 	t.Helper()
-	if !errors.Is(err, code) {
-		t.Errorf("got %v, want %v", err, code)
-	}
+	assert.ErrorIs(t, err, code)
 }
 
 func TestReplayGivesTheSameImage(t *testing.T) {
@@ -70,9 +68,7 @@ func TestReplayGivesTheSameImage(t *testing.T) {
 	if got := again.Topic("b").Set["cleanup.policy"]; got != "delete,compact" || !again.Topic("b").Config.Compact {
 		t.Errorf("cleanup.policy is %q", got)
 	}
-	if len(again.Topic("a").Partitions) != 7 || again.Topic("gone") != nil || again.Config.Int("num.partitions") != 9 {
-		t.Errorf("image %+v", again)
-	}
+	assert.True(t, len(again.Topic("a").Partitions) == 7 && again.Topic("gone") == nil && again.Config.Int("num.partitions") == 9, "image %+v", again)
 }
 
 func TestBadTopicsAreRefusedWithKafkasCodes(t *testing.T) {
@@ -120,9 +116,7 @@ func TestProducerIDsAreNeverGivenTwiceAlsoAfterACrash(t *testing.T) {
 		c := open(t, s, true)
 		for range producerIDBlock + 10 {
 			id, err := c.NextProducerID(t.Context())
-			if err != nil || seen[id] {
-				t.Fatalf("id %d again, %v", id, err)
-			}
+			assert.MustTrue(t, err == nil && !seen[id], "id %d again, %v", id, err)
 			seen[id] = true
 		}
 	}
@@ -136,9 +130,7 @@ func TestLeaderEpochsRiseWithEveryCrash(t *testing.T) {
 	for _, crashed := range []bool{false, true, false, true} {
 		epochs = append(epochs, open(t, s, crashed).Image().Topic("a").Partitions[1].LeaderEpoch)
 	}
-	if !slices.Equal(epochs, []int32{0, 1, 1, 2}) {
-		t.Errorf("epochs %v", epochs)
-	}
+	assert.EqualSlices(t, epochs, []int32{0, 1, 1, 2}, "epochs")
 }
 
 func TestAChangeThatCannotBeStoredIsNotMade(t *testing.T) {
@@ -154,16 +146,10 @@ func TestAChangeThatCannotBeStoredIsNotMade(t *testing.T) {
 		}
 		return nil
 	})
-	if err := create(t, c, metadata.NewTopic{Name: "a", Partitions: 1, Replication: 1}); !errors.Is(err, store.ErrStorage) {
-		t.Fatalf("got %v", err)
-	}
-	if c.Image().Topic("a") != nil {
-		t.Error("the topic is in the image")
-	}
+	assert.MustErrorIs(t, create(t, c, metadata.NewTopic{Name: "a", Partitions: 1, Replication: 1}), store.ErrStorage)
+	assert.True(t, c.Image().Topic("a") == nil, "the topic is in the image")
 	fs.SetHook(nil)
-	if err := create(t, c, metadata.NewTopic{Name: "a", Partitions: 1, Replication: 1}); err != nil {
-		t.Errorf("after the disk is well again: %v", err)
-	}
+	assert.NoError(t, create(t, c, metadata.NewTopic{Name: "a", Partitions: 1, Replication: 1}), "after the disk is well again")
 }
 
 func TestOnChangeHearsWhichTopicsChanged(t *testing.T) {
@@ -179,9 +165,7 @@ func TestOnChangeHearsWhichTopicsChanged(t *testing.T) {
 	_ = create(t, c, metadata.NewTopic{Name: "a", Partitions: 1, Replication: 1})
 	_ = create(t, c, metadata.NewTopic{Name: "b", Partitions: 1, Replication: 1})
 	_ = c.DeleteTopics(t.Context(), []string{"a"})
-	if want := [][]string{nil, {"a"}, {"b"}, {"a"}}; !reflect.DeepEqual(heard, want) {
-		t.Errorf("heard %v", heard)
-	}
+	assert.DeepEqual(t, heard, [][]string{nil, {"a"}, {"b"}, {"a"}}, "heard")
 }
 
 func TestRaisedEpochsOfABrokerAloneStayAboveAllBefore(t *testing.T) {
@@ -197,9 +181,7 @@ func TestRaisedEpochsOfABrokerAloneStayAboveAllBefore(t *testing.T) {
 	}
 	want := func(c *Controller, step string, want ...int32) {
 		t.Helper()
-		if got := epochs(c); !slices.Equal(got, want) {
-			t.Errorf("%s: epochs %v, want %v", step, got, want)
-		}
+		assert.EqualSlices(t, epochs(c), want, "%s: epochs", step)
 	}
 	raise := func(partition, from, above int32) {
 		t.Helper()
@@ -215,9 +197,7 @@ func TestRaisedEpochsOfABrokerAloneStayAboveAllBefore(t *testing.T) {
 	want(c, "above what a log knows", 2, 8)
 	raise(9, 0, 0)
 	raise(-1, 0, 0)
-	if err := c.RaiseEpoch(t.Context(), "a", 0, 2, math.MaxInt32); err == nil {
-		t.Error("raised above all numbers")
-	}
+	assert.Error(t, c.RaiseEpoch(t.Context(), "a", 0, 2, math.MaxInt32), "raised above all numbers")
 	want(open(t, s, false), "after a restart", 8, 8)
 	want(open(t, s, true), "after a crash", 9, 9)
 }
@@ -227,9 +207,7 @@ func TestWhoeverCreatesAnInternalTopicDoesNotDecideWhatItIsLike(t *testing.T) {
 	err := create(t, c, metadata.NewTopic{Name: metadata.OffsetsTopic, Partitions: 1, Replication: 1, Set: map[string]string{"cleanup.policy": "delete"}})
 	must(t, err)
 	topic := c.Image().Topic(metadata.OffsetsTopic)
-	if len(topic.Partitions) != 50 || !topic.Config.Compact || topic.Config.Delete {
-		t.Errorf("%d partitions, %+v", len(topic.Partitions), topic.Config)
-	}
+	assert.True(t, len(topic.Partitions) == 50 && topic.Config.Compact && !topic.Config.Delete, "%d partitions, %+v", len(topic.Partitions), topic.Config)
 }
 
 func TestAnInternalTopicOfAnOlderMusterIsMadeSafeWhenItIsLoaded(t *testing.T) {

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"muster/internal/assert"
 	"muster/internal/metadata"
 	"muster/internal/record"
 	"muster/internal/redistest"
@@ -53,13 +53,9 @@ func TestSettingsOfGroupsSurviveARestart(t *testing.T) {
 	for group, want := range map[string]map[string]string{
 		"g": {session: "50000", heartbeat: "6000"}, "a/b \x00\xff": {heartbeat: "7000"}, "replaced": {heartbeat: "9000"}, "gone": nil, "never there": nil,
 	} {
-		if got := again.GroupSettings.Of(group); !maps.Equal(got, want) {
-			t.Errorf("%q has %v, want %v", group, got, want)
-		}
+		assert.EqualMaps(t, again.GroupSettings.Of(group), want, "%q", group)
 	}
-	if got := again.GroupSettings.Groups(); !slices.Equal(got, []string{"a/b \x00\xff", "g", "replaced"}) {
-		t.Errorf("listed: %q", got)
-	}
+	assert.EqualSlices(t, again.GroupSettings.Groups(), []string{"a/b \x00\xff", "g", "replaced"}, "listed")
 	// The last one that goes leaves nothing.
 	c = open(t, s, false)
 	for _, group := range c.Image().GroupSettings.Groups() {
@@ -72,9 +68,7 @@ func TestSettingsOfGroupsSurviveARestart(t *testing.T) {
 
 func TestARecordOfGroupSettingsSaysTheWholeState(t *testing.T) {
 	r := groupRecord("a/b", map[string]string{heartbeat: "6000", session: "50000"})
-	if got, want := string(r.Key)+" "+string(r.Value), `group/a/b {"`+heartbeat+`":"6000","`+session+`":"50000"}`; got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
+	assert.Equal(t, string(r.Key)+" "+string(r.Value), `group/a/b {"`+heartbeat+`":"6000","`+session+`":"50000"}`)
 	apply := func(recs ...record.Record) *metadata.GroupSettings {
 		s, edit := newState(1), emptyImage().Edit()
 		for i := range recs {
@@ -82,16 +76,12 @@ func TestARecordOfGroupSettingsSaysTheWholeState(t *testing.T) {
 		}
 		return edit.Image().GroupSettings
 	}
-	if got := apply(groupRecord("a/b", map[string]string{"x": "y"}), r).Of("a/b"); !maps.Equal(got, map[string]string{heartbeat: "6000", session: "50000"}) {
-		t.Errorf("read: %v", got)
-	}
+	assert.EqualMaps(t, apply(groupRecord("a/b", map[string]string{"x": "y"}), r).Of("a/b"), map[string]string{heartbeat: "6000", session: "50000"})
 	if tomb := groupRecord("a/b", nil); !tomb.Tombstone() || apply(r, tomb) != nil || apply(tomb) != nil {
 		t.Error("a null value does not remove it")
 	}
 	s := newState(1)
-	if s.apply(&record.Record{Key: r.Key, Value: []byte("x")}, emptyImage().Edit()) == nil {
-		t.Error("what is no JSON is taken")
-	}
+	assert.True(t, s.apply(&record.Record{Key: r.Key, Value: []byte("x")}, emptyImage().Edit()) != nil, "what is no JSON is taken")
 }
 
 func TestBadSettingsOfGroupsAreRefusedWithKafkasCodes(t *testing.T) {
@@ -118,9 +108,7 @@ func TestBadSettingsOfGroupsAreRefusedWithKafkasCodes(t *testing.T) {
 			wantCode(t, c.AlterGroup(t.Context(), x.group, []metadata.ConfigChange{x.change}, replace, false), x.code)
 		}
 	}
-	if err := c.AlterGroup(t.Context(), "g", with(session, "51000"), false, true); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, c.AlterGroup(t.Context(), "g", with(session, "51000"), false, true))
 	wantCode(t, c.AlterGroup(t.Context(), "g", with(session, "1000"), false, true), kerr.InvalidConfig)
 	if c.Image() != before {
 		t.Errorf("changed to %v", c.Image().GroupSettings)
@@ -146,6 +134,9 @@ func TestTheBrokersBoundsCountWhenTheyChange(t *testing.T) {
 }
 
 func TestSettingsOfGroupsAreBoundedInNumberAndBytes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much, in one goroutine")
+	}
 	c := open(t, mem.New(), false)
 	edit := c.Image().Edit()
 	for i := range maxGroups {
@@ -158,9 +149,7 @@ func TestSettingsOfGroupsAreBoundedInNumberAndBytes(t *testing.T) {
 	alterGroup(t, c, "0", heartbeat, "6000")
 	alterGroup(t, c, "1", session, "")
 	alterGroup(t, c, "one more", session, "50000")
-	if n := c.Image().GroupSettings.Len(); n != maxGroups {
-		t.Errorf("%d groups", n)
-	}
+	assert.Equal(t, c.Image().GroupSettings.Len(), maxGroups, "groups")
 
 	// With a limit that was lowered since, what takes no more than before may change.
 	edit = c.Image().Edit()
@@ -212,7 +201,5 @@ func TestBrokersThatShareAStoreShareTheSettingsOfGroups(t *testing.T) {
 	for _, c := range []*Controller{one, two} {
 		redistest.Eventually(t, "the settings of g", func() bool { return maps.Equal(c.Image().GroupSettings.Of("g"), want) })
 	}
-	if three := f.join(3); !maps.Equal(three.Image().GroupSettings.Of("g"), want) {
-		t.Errorf("a third broker has %v", three.Image().GroupSettings.Of("g"))
-	}
+	assert.EqualMaps(t, f.join(3).Image().GroupSettings.Of("g"), want, "a third broker")
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"muster/internal/assert"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
 )
@@ -30,13 +31,9 @@ func wantBalance(t *testing.T, image *metadata.Image, topic *metadata.Topic) {
 	for _, b := range image.Brokers {
 		n := counts[b.ID]
 		total += n
-		if n < share || n > share+1 {
-			t.Fatalf("%d partitions of %s on %d brokers: %v", len(topic.Partitions), topic.Name, len(image.Brokers), counts)
-		}
+		assert.MustTrue(t, n >= share && n <= share+1, "%d partitions of %s on %d brokers: %v", len(topic.Partitions), topic.Name, len(image.Brokers), counts)
 	}
-	if total != len(topic.Partitions) {
-		t.Fatalf("some partitions of %s are led by nobody there: %v", topic.Name, counts)
-	}
+	assert.MustEqual(t, total, len(topic.Partitions), "some partitions of %s are led by nobody there: %v", topic.Name, counts)
 }
 
 func newTopic(image *metadata.Image, name string, n int, asked ...int32) metadata.Topic {
@@ -50,6 +47,9 @@ func newTopic(image *metadata.Image, name string, n int, asked ...int32) metadat
 
 // TestLeadersAreSpreadEvenlyWithFewMoves lets brokers come and go at random.
 func TestLeadersAreSpreadEvenlyWithFewMoves(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much, in one goroutine")
+	}
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		image := emptyImage()
@@ -139,9 +139,7 @@ func TestFirstPartitionsAreSpread(t *testing.T) {
 			counts[newTopic(edit.Image(), fmt.Sprint("topic-", i), n).Partitions[0].Leader]++
 		}
 		for id := range int32(3) {
-			if counts[id] < 60 || counts[id] > 140 {
-				t.Errorf("300 topics on three brokers: %v", counts)
-			}
+			assert.True(t, counts[id] >= 60 && counts[id] <= 140, "300 topics on three brokers: %v", counts)
 		}
 	}
 }
@@ -166,9 +164,8 @@ func journalIsLedWith(t *testing.T, topic, of string) {
 		func() { edit.PutBroker(metadata.Broker{ID: 8}) },
 	} {
 		change()
-		if recs := assign(edit, metadata.NoBroker); step == 0 && len(recs) > 0 {
-			t.Error("they were not, when they were made")
-		}
+		recs := assign(edit, metadata.NoBroker)
+		assert.False(t, step == 0 && len(recs) > 0, "they were not, when they were made")
 		groups, journal := edit.Image().Topic(of), edit.Image().Topic(topic)
 		wantBalance(t, edit.Image(), groups)
 		for i := range groups.Partitions {
@@ -194,9 +191,7 @@ func TestLeadersThatAreAskedForAreTaken(t *testing.T) {
 			t.Errorf("partition %d moved from %d to %d", i, p.Leader, grown[i])
 		}
 	}
-	if !slices.Equal(grown[5:7], []int32{0, 0}) || grown[7] == metadata.NoBroker {
-		t.Errorf("grown to %v", grown)
-	}
+	assert.True(t, slices.Equal(grown[5:7], []int32{0, 0}) && grown[7] != metadata.NoBroker, "grown to %v", grown)
 }
 
 func TestABrokerThatWasStartedAgainGetsHigherEpochs(t *testing.T) {
@@ -206,8 +201,6 @@ func TestABrokerThatWasStartedAgainGetsHigherEpochs(t *testing.T) {
 	edit.PutTopic(newTopic(edit.Image(), "a", 4))
 	_ = assign(edit, 1)
 	for i, p := range edit.Image().Topic("a").Partitions {
-		if want := 2 - p.Leader; p.LeaderEpoch != want {
-			t.Errorf("partition %d: %+v", i, p)
-		}
+		assert.Equal(t, p.LeaderEpoch, 2-p.Leader, "partition %d: %+v", i, p)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/metadata"
 	"muster/internal/store/mem"
 )
@@ -69,13 +70,9 @@ func TestALeaseCountsFromTheQuestion(t *testing.T) {
 				time.Sleep(2 * l.TTL())
 				c.renew(t.Context())
 				time.Sleep(300 * time.Millisecond)
-				if !c.Alive() {
-					t.Error("a lease that was asked for 0.9 s ago and lasts for 1 s has ended")
-				}
+				assert.True(t, c.Alive(), "a lease that was asked for 0.9 s ago and lasts for 1 s has ended")
 				time.Sleep(200 * time.Millisecond)
-				if c.Alive() {
-					t.Error("a lease that was asked for 1.1 s ago and lasts for 1 s is believed in")
-				}
+				assert.False(t, c.Alive(), "a lease that was asked for 1.1 s ago and lasts for 1 s is believed in")
 			})
 		})
 	}
@@ -92,19 +89,13 @@ func TestNobodyIsBuriedBeforeTheStoreWasThereForALease(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		c.ended.Go(func() { c.watch(ctx) })
 		time.Sleep(5 * time.Second) // The lease is not renewed meanwhile.
-		if c.Image().Broker(2) == nil || len(asked) > 0 {
-			t.Errorf("asked who lives at %v, without a lease", asked)
-		}
+		assert.True(t, c.Image().Broker(2) != nil && len(asked) == 0, "asked who lives at %v, without a lease", asked)
 		began := c.clock()
 		c.ended.Go(func() { c.beat(ctx) })
 		time.Sleep(5 * time.Second)
 		stop()
 		c.ended.Wait()
-		if len(asked) == 0 || asked[0] < began+l.TTL() {
-			t.Errorf("asked who lives at %v, the store is there since %v", asked, began)
-		}
-		if c.Image().Broker(2) != nil {
-			t.Error("the dead broker is still there")
-		}
+		assert.True(t, len(asked) != 0 && asked[0] >= began+l.TTL(), "asked who lives at %v, the store is there since %v", asked, began)
+		assert.True(t, c.Image().Broker(2) == nil, "the dead broker is still there")
 	})
 }

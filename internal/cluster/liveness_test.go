@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/metadata"
 	"muster/internal/redistest"
 )
@@ -68,9 +69,7 @@ func TestABrokerThatHasLeftIsNotAlive(t *testing.T) {
 	a.ended.Wait()
 	a.believe(a.clock() + time.Hour)
 	must(t, a.Leave(t.Context()))
-	if a.Alive() {
-		t.Error("it acts by a lease that it has given back")
-	}
+	assert.False(t, a.Alive(), "it acts by a lease that it has given back")
 	if live, _ := f.leases.live([]int32{1}); live[1] {
 		t.Error("it has kept its lease, so that none may take its node id")
 	}
@@ -103,7 +102,5 @@ func TestABrokerThatWakesUpIsNotBuriedByWhoSawItGoneBefore(t *testing.T) {
 	// The next change comes behind whatever was to be said of the broker.
 	must(t, create(t, b, metadata.NewTopic{Name: "later", Partitions: 1, Replication: 1}))
 	f.wantNotFooled(a, b, "orders")
-	if b.Image().Broker(1) == nil && a.Alive() {
-		t.Error("a broker whose lease is held was taken out of the metadata")
-	}
+	assert.False(t, b.Image().Broker(1) == nil && a.Alive(), "a broker whose lease is held was taken out of the metadata")
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"muster/internal/assert"
 	"muster/internal/auth"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
@@ -67,9 +68,7 @@ func TestABrokerSaysWhichUsersRulesAndQuotasAreGone(t *testing.T) {
 			t.Errorf("the log does not say %s", want)
 		}
 	}
-	if strings.Contains(got, "same") {
-		t.Error("the log tells of somebody whom nothing happened to")
-	}
+	assert.False(t, strings.Contains(got, "same"), "the log tells of somebody whom nothing happened to")
 	if t.Failed() {
 		t.Log(got)
 	}

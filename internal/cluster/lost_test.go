@@ -14,6 +14,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"muster/internal/assert"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
 	"muster/internal/redistest"
@@ -167,13 +168,9 @@ func TestBrokersAgreeAfterRedisCameBackWithAnOlderState(t *testing.T) {
 		}
 	}
 	image := f.agreed(a, b)
-	if image.ClusterID != cluster {
-		t.Errorf("the cluster id changed from %s to %s", cluster, image.ClusterID)
-	}
+	assert.True(t, image.ClusterID == cluster, "the cluster id changed from %s to %s", cluster, image.ClusterID)
 	for name, want := range map[string]bool{"kept": true, "lost": false, "new-0": true, "new-1": true} {
-		if got := image.Topic(name) != nil; got != want {
-			t.Errorf("topic %s is there: %v", name, got)
-		}
+		assert.Equal(t, image.Topic(name) != nil, want, "topic %s is there", name)
 	}
 	// And it can be read from the start.
 	if c := f.join(3); describe(c.Image()) == "" || c.Image().Topic("new-1") == nil {
@@ -248,9 +245,7 @@ func TestProducerIDsAreNotGivenTwiceAfterALoss(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if given[id] {
-			t.Errorf("producer id %d was given before", id)
-		}
+		assert.False(t, given[id], "producer id %d was given before", id)
 		given[id] = true
 	}
 	for range producerIDBlock + 10 {
@@ -272,9 +267,7 @@ func TestAProducerIDIsNotGivenWithoutTheReplicasThatAreAskedFor(t *testing.T) {
 	if _, err := a.NextProducerID(t.Context()); !errors.Is(err, kerr.RequestTimedOut) {
 		t.Errorf("a producer id without replicas: %v", err)
 	}
-	if err := create(t, a, metadata.NewTopic{Name: "t", Partitions: 1, Replication: 1}); !errors.Is(err, kerr.RequestTimedOut) {
-		t.Errorf("a topic without replicas: %v", err)
-	}
+	assert.ErrorIs(t, create(t, a, metadata.NewTopic{Name: "t", Partitions: 1, Replication: 1}), kerr.RequestTimedOut, "a topic without replicas")
 }
 
 // TestCompactionIsNotALoss compacts the metadata behind the back of a broker that
@@ -292,9 +285,7 @@ func TestCompactionIsNotALoss(t *testing.T) {
 	must(t, b.shared.Compact(t.Context(), b.seen.Next))
 	_, err := b.shared.Read(t.Context(), store.Seen{Next: 3, CRC: b.seen.CRC}, 0)
 	b.mu.Unlock()
-	if !errors.Is(err, store.ErrCompacted) {
-		t.Errorf("a broker that is behind: %v", err)
-	}
+	assert.ErrorIs(t, err, store.ErrCompacted, "a broker that is behind")
 	// A broker that was behind it reads all of it again.
 	b.mu.Lock()
 	b.seen = store.Seen{Next: 3}
@@ -318,9 +309,7 @@ func TestAChangeEndsWithItsContext(t *testing.T) {
 		}
 		return store.ErrMoved
 	})
-	if !errors.Is(err, context.Canceled) || tries != 8 {
-		t.Errorf("after %d tries: %v", tries, err)
-	}
+	assert.True(t, errors.Is(err, context.Canceled) && tries == 8, "after %d tries: %v", tries, err)
 }
 
 // TestABlockOfProducerIDsEndsWithTheRecordThatReservedIt also has a clock that is
@@ -361,9 +350,7 @@ func TestRaisedEpochsAreInTheMetadataOfAllBrokers(t *testing.T) {
 		if want.Leader == 1 {
 			want.LeaderEpoch += 11
 		}
-		if p != want {
-			t.Errorf("partition %d is led by %+v, want %+v", i, p, want)
-		}
+		assert.Equal(t, p, want, "partition %d is led", i)
 	}
 }
 
@@ -373,9 +360,7 @@ func TestABrokerSaysThatItCannotFollowTheMetadata(t *testing.T) {
 	f.agreed(a)
 	a.mu.Lock()
 	image := a.image.Swap(metadata.NewImage(a.opts.Defaults))
-	if problem := a.Problem(); !strings.Contains(problem, "not registered") {
-		t.Errorf("without this broker in the metadata: %q", problem)
-	}
+	assert.Contains(t, a.Problem(), "not registered", "without this broker in the metadata")
 	a.image.Store(image)
 	a.mu.Unlock()
 	// Someone takes the log away, and something else is in its place.

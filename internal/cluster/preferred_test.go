@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"muster/internal/assert"
 	"muster/internal/metadata"
 )
 
@@ -37,9 +38,7 @@ func TestGivenPartitionsAreWhereTheyWereGivenAndTheOthersSpread(t *testing.T) {
 			before := edit.Image().Topic("a")
 			_ = assign(edit, metadata.NoBroker)
 			wantGiven(t, edit.Image(), before, edit.Image().Topic("a"))
-			if again := assign(edit, metadata.NoBroker); len(again) > 0 {
-				t.Fatalf("seed %d: assigned again, something moves", seed)
-			}
+			assert.MustTrue(t, len(assign(edit, metadata.NoBroker)) == 0, "seed %d: assigned again, something moves", seed)
 			image = edit.Image()
 		}
 	}
@@ -66,7 +65,5 @@ func wantGiven(t *testing.T, image *metadata.Image, before, after *metadata.Topi
 		counts = append(counts, free[b.ID])
 		delete(free, b.ID)
 	}
-	if len(free) > 0 || slices.Max(counts)-slices.Min(counts) > 1 {
-		t.Fatalf("the others are spread as %v, and %v where none may be", counts, free)
-	}
+	assert.MustTrue(t, len(free) == 0 && slices.Max(counts)-slices.Min(counts) <= 1, "the others are spread as %v, and %v where none may be", counts, free)
 }

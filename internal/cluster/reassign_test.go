@@ -6,6 +6,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"muster/internal/assert"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
 	"muster/internal/redistest"
@@ -33,9 +34,7 @@ func TestAReassignedPartitionMovesAlone(t *testing.T) {
 			if i == 0 {
 				want = metadata.Partition{Leader: to, LeaderEpoch: was.LeaderEpoch + 1}
 			}
-			if after.Partitions[i] != want {
-				t.Errorf("partition %d is %+v, want %+v", i, after.Partitions[i], want)
-			}
+			assert.Equal(t, after.Partitions[i], want, "partition %d", i)
 		}
 	}
 }
@@ -96,9 +95,7 @@ func TestJournalsFollowReassignedCoordinators(t *testing.T) {
 	after := f.agreed(a, b)
 	for _, name := range []string{metadata.OffsetsTopic, metadata.JournalTopic} {
 		was := image.Topic(name).Partitions[7]
-		if got, want := after.Topic(name).Partitions[7], (metadata.Partition{Leader: to, LeaderEpoch: was.LeaderEpoch + 1}); got != want {
-			t.Errorf("%s-7 is %+v, want %+v", name, got, want)
-		}
+		assert.Equal(t, after.Topic(name).Partitions[7], metadata.Partition{Leader: to, LeaderEpoch: was.LeaderEpoch + 1}, "%s-7", name)
 	}
 	// The journal may be told to go where it is.
 	if errs := a.Reassign(t.Context(), []metadata.Reassignment{moveTo(metadata.JournalTopic, 7, to)}); errs[0] != nil {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/metadata"
 	"muster/internal/redistest"
 	"muster/internal/store/mem"
@@ -13,15 +14,9 @@ import (
 func TestTheSecretOfBrokersIsMadeOnceAndSurvivesARestart(t *testing.T) {
 	s := mem.New()
 	first := open(t, s, false).Image().Secrets.Current.Text
-	if len(first) < 20 {
-		t.Fatalf("the secret is %q", first)
-	}
-	if again := open(t, s, true).Image().Secrets.Current.Text; again != first {
-		t.Errorf("after a restart the secret is %q, not %q", again, first)
-	}
-	if other := open(t, mem.New(), false).Image().Secrets.Current.Text; other == first {
-		t.Error("two clusters have the same secret")
-	}
+	assert.MustTrue(t, len(first) >= 20, "the secret is %q", first)
+	assert.Equal(t, open(t, s, true).Image().Secrets.Current.Text, first, "after a restart the secret")
+	assert.True(t, open(t, mem.New(), false).Image().Secrets.Current.Text != first, "two clusters have the same secret")
 }
 
 func TestBrokersOfAFleetHaveTheSameSecret(t *testing.T) {
@@ -49,9 +44,7 @@ func TestProducerIDsForTransactionsAreNeverGivenTwice(t *testing.T) {
 				ids = append(ids, id)
 			}
 			for _, id := range ids {
-				if seen[id] {
-					t.Fatalf("id %d was given twice", id)
-				}
+				assert.MustFalse(t, seen[id], "id %d was given twice", id)
 				seen[id] = true
 			}
 		}
@@ -71,9 +64,7 @@ func TestARotatedSecretIsTheSameForAllBrokers(t *testing.T) {
 		return s.Current == want.Current && s.Previous == want.Previous && s.First == want.First && s.Rotated.Equal(want.Rotated)
 	}
 	redistest.Eventually(t, "the other to know", func() bool { return same(b.Image().Secrets) })
-	if c := f.join(3); !same(c.Image().Secrets) {
-		t.Error("who joins later knows another one")
-	}
+	assert.True(t, same(f.join(3).Image().Secrets), "who joins later knows another one")
 	// There are never three at a time.
 	var refused *metadata.Refused
 	if err := b.RotateSecret(t.Context(), now.Add(metadata.SecretOverlap-1)); !errors.As(err, &refused) || !same(b.Image().Secrets) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"muster/internal/assert"
 	"muster/internal/auth"
 	"muster/internal/metadata"
 	"muster/internal/redistest"
@@ -42,9 +43,7 @@ func TestBrokersThatShareAStoreShareUsersRulesAndQuotas(t *testing.T) {
 		for _, c := range []*Controller{one, two} {
 			redistest.Eventually(t, what, func() bool { return want(c.Image()) })
 		}
-		if a, b := secured(one.Image()), secured(two.Image()); a != b {
-			t.Errorf("they differ:\n%s\n%s", a, b)
-		}
+		assert.Equal(t, secured(one.Image()), secured(two.Image()), "they differ")
 	}
 	same("a and b", func(i *metadata.Image) bool {
 		a, _ := knows(i, "a")
@@ -99,9 +98,7 @@ func TestUsersRulesAndQuotasAfterRedisCameBackWithAnOlderState(t *testing.T) {
 	if a, b, c := secured(one.Image()), secured(two.Image()), secured(f.join(3).Image()); a != b || a != c {
 		t.Errorf("they differ:\n%s\n%s\n%s", a, b, c)
 	}
-	if !one.Image().Rules.IsSuper("User:root", "") {
-		t.Error("the super user is gone with the end of the metadata")
-	}
+	assert.True(t, one.Image().Rules.IsSuper("User:root", ""), "the super user is gone with the end of the metadata")
 }
 
 func TestUsersRulesAndQuotasWaitForTheReplicasThatAreAskedFor(t *testing.T) {
@@ -114,8 +111,6 @@ func TestUsersRulesAndQuotasWaitForTheReplicasThatAreAskedFor(t *testing.T) {
 		a.AlterQuotas(t.Context(), []metadata.QuotaChange{limit("a", 1)}, false),
 		deleted,
 	} {
-		if !errors.Is(errs[0], kerr.RequestTimedOut) {
-			t.Errorf("change %d without replicas: %v", i, errs[0])
-		}
+		assert.ErrorIs(t, errs[0], kerr.RequestTimedOut, "change %d without replicas", i)
 	}
 }

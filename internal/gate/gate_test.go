@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/auth"
 	"muster/internal/auth/sasl"
 	"muster/internal/logintest"
@@ -18,21 +19,13 @@ import (
 
 func TestThePrincipalOfACertificateIsMadeByTheRules(t *testing.T) {
 	mapping, err := auth.ParseMapping("RULE:^CN=(.*?),.*$/$1/U,DEFAULT")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	authority, err := logintest.NewAuthority()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	issued, err := authority.Issue("ann")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	cert, err := x509.ParseCertificate(issued.Certificate[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	g := &Gate{mapping: mapping}
 	for _, c := range []struct {
 		state *tls.ConnectionState
@@ -59,9 +52,7 @@ func TestLoginsAreCounted(t *testing.T) {
 	told := 0
 	sasl.OnLogin(func(Attempt) { told++ })
 	all.Count(&meters.Logins)
-	if got := len(meters.Logins.Read()); got != 4 {
-		t.Errorf("%d kinds are known before there is any", got)
-	}
+	assert.Equal(t, len(meters.Logins.Read()), 4, "kinds are known before there is any")
 	bad := errors.New("wrong password")
 	tell := func(g *Gate, a Attempt) {
 		for _, told := range g.told {
@@ -92,22 +83,16 @@ func TestBrokersKnowEachOtherByTheSecretOfTheCluster(t *testing.T) {
 	old, next := PeerLogin(first.Current), metadata.Secret{Text: "two", Number: 1}
 	check := func(step string, login string, accepts map[string]bool, keys ...metadata.Secret) {
 		t.Helper()
-		if got := p.Login().Name; got != login {
-			t.Errorf("%s: it logs in as %s", step, got)
-		}
+		assert.Equal(t, p.Login().Name, login, "%s: it logs in as", step)
 		for name, want := range accepts {
 			if _, ok := p.Credential(sasl.SHA256, name); ok != want {
 				t.Errorf("%s: %s is accepted: %t", step, name, ok)
 			}
 		}
 		got := p.HTTPKeys()
-		if len(got) != len(keys) {
-			t.Fatalf("%s: %d keys", step, len(got))
-		}
+		assert.MustEqual(t, len(got), len(keys), "%s: keys", step)
 		for i, k := range keys {
-			if !bytes.Equal(got[i], HTTPKey(k)) {
-				t.Errorf("%s: key %d is another", step, i)
-			}
+			assert.True(t, bytes.Equal(got[i], HTTPKey(k)), "%s: key %d is another", step, i)
 		}
 	}
 	check("at first", old.Name, map[string]bool{old.Name: true, PeerLogin(next).Name: false}, first.Current)
@@ -121,7 +106,5 @@ func TestBrokersKnowEachOtherByTheSecretOfTheCluster(t *testing.T) {
 		t.Error("another hash is accepted")
 	}
 	secrets = metadata.Secrets{}
-	if p.HTTPKeys() != nil {
-		t.Error("there are keys without a secret")
-	}
+	assert.True(t, p.HTTPKeys() == nil, "there are keys without a secret")
 }

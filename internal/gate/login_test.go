@@ -3,11 +3,11 @@ package gate
 import (
 	"context"
 	"crypto/rand"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/auth/sasl"
 	"muster/internal/listener"
 	"muster/internal/metadata"
@@ -17,9 +17,7 @@ import (
 func TestAFailedLoginIsToldAfterAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		users, err := sasl.UsersOf(map[string]string{"ann": "anns"}, rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		server := &sasl.Server{Mechanisms: []sasl.Mechanism{sasl.NewPlain(sasl.NewDirectory(users, []byte("d")), sasl.NewLimiter(sasl.Limits{Turns: 1}), []byte("s"), 10)}, Now: time.Now}
 		closing, stop := context.WithCancel(t.Context())
 		stop()
@@ -59,9 +57,7 @@ func TestShapesOfCredentialsFollowTheUsers(t *testing.T) {
 		image = edit.Image()
 	}
 	ann, bobby := sasl.Shape{Length: 3, Iterations: 4096}, sasl.Shape{Length: 5, Iterations: 4097}
-	if all := u.Shapes(sasl.SHA256); !slices.Equal(all, []sasl.Shape{ann, bobby}) {
-		t.Errorf("%v", all)
-	}
+	assert.EqualSlices(t, u.Shapes(sasl.SHA256), []sasl.Shape{ann, bobby})
 	if all := u.Shapes(sasl.SHA512); len(all) != 0 {
 		t.Errorf("a user without SHA-512 has a shape of it: %v", all)
 	}
@@ -71,7 +67,5 @@ func TestShapesOfCredentialsFollowTheUsers(t *testing.T) {
 	edit := image.Edit()
 	edit.SetUser("ann", nil)
 	image = edit.Image()
-	if all := u.Shapes(sasl.SHA256); !slices.Equal(all, []sasl.Shape{bobby}) {
-		t.Errorf("after ann is gone: %v", all)
-	}
+	assert.EqualSlices(t, u.Shapes(sasl.SHA256), []sasl.Shape{bobby}, "after ann is gone")
 }

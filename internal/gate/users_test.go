@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"testing"
 
+	"muster/internal/assert"
 	"muster/internal/auth/sasl"
 	"muster/internal/certs"
 	"muster/internal/metadata"
@@ -15,9 +16,7 @@ import (
 // another password, and brings back no one.
 func TestTheFirstUserIsMadeOnceOnly(t *testing.T) {
 	cfg, err := config.NewBroker(map[string]string{"muster.bootstrap.user": "ann:anns"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	image := metadata.NewImage(cfg)
 	gates := New(Options{Certs: certs.Settings{Config: cfg, Logger: slog.New(slog.DiscardHandler)}, Image: func() *metadata.Image { return image }})
 	for _, want := range []int{2, 0} {

@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/cluster"
 	"muster/internal/handler"
 	"muster/internal/metadata"
@@ -41,9 +42,7 @@ func creation(topic string) kmsg.CreateACLsRequestCreation {
 func (w *world) createRules(version int16, list ...kmsg.CreateACLsRequestCreation) []kmsg.CreateACLsResponseResult {
 	w.t.Helper()
 	got := w.request(&kmsg.CreateACLsRequest{Version: version, Creations: list}).(*kmsg.CreateACLsResponse).Results
-	if len(got) != len(list) {
-		w.t.Fatalf("%d rules have %d results", len(list), len(got))
-	}
+	assert.MustTrue(w.t, len(got) == len(list), "%d rules have %d results", len(list), len(got))
 	return got
 }
 
@@ -66,9 +65,7 @@ func (w *world) describeRules(version int16, f kmsg.DeleteACLsRequestFilter) *km
 func (w *world) deleteRules(version int16, list ...kmsg.DeleteACLsRequestFilter) []kmsg.DeleteACLsResponseResult {
 	w.t.Helper()
 	got := w.request(&kmsg.DeleteACLsRequest{Version: version, Filters: list}).(*kmsg.DeleteACLsResponse).Results
-	if len(got) != len(list) {
-		w.t.Fatalf("%d filters have %d results", len(list), len(got))
-	}
+	assert.MustTrue(w.t, len(got) == len(list), "%d filters have %d results", len(list), len(got))
 	return got
 }
 
@@ -81,14 +78,10 @@ func TestRulesAreCreatedDescribedAndDeletedInEveryVersion(t *testing.T) {
 		prefixed := creation("t")
 		prefixed.ResourcePatternType = kmsg.ACLResourcePatternTypePrefixed
 		for i, r := range w.createRules(v, creation("t"), denied, prefixed, creation("u"), creation("t")) {
-			if r.ErrorCode != 0 || r.ErrorMessage != nil {
-				t.Fatalf("v%d rule %d: %+v", v, i, r)
-			}
+			assert.MustTrue(t, r.ErrorCode == 0 && r.ErrorMessage == nil, "v%d rule %d: %+v", v, i, r)
 		}
 		got := w.describeRules(v, allRules())
-		if got.ErrorCode != 0 || len(got.Resources) != 3 || len(got.Resources[0].ACLs) != 2 {
-			t.Fatalf("v%d: %+v", v, got)
-		}
+		assert.MustTrue(t, got.ErrorCode == 0 && len(got.Resources) == 3 && len(got.Resources[0].ACLs) == 2, "v%d: %+v", v, got)
 		first := got.Resources[0]
 		if first.ResourceName != "t" || first.ResourceType != kmsg.ACLResourceTypeTopic || first.ResourcePatternType != kmsg.ACLResourcePatternTypeLiteral {
 			t.Errorf("v%d: %+v", v, first)
@@ -112,9 +105,7 @@ func TestRulesAreCreatedDescribedAndDeletedInEveryVersion(t *testing.T) {
 		bob := allRules()
 		bob.Principal, bob.Host = name("User:bob"), name("::1")
 		results := w.deleteRules(v, bob, allRules())
-		if len(results[0].MatchingACLs) != 1 || len(results[1].MatchingACLs) != 4 {
-			t.Fatalf("v%d deleted %+v", v, results)
-		}
+		assert.MustTrue(t, len(results[0].MatchingACLs) == 1 && len(results[1].MatchingACLs) == 4, "v%d deleted %+v", v, results)
 		if r := results[0].MatchingACLs[0]; r.ErrorCode != 0 || r.Principal != "User:bob" || r.Host != "::1" || r.ResourceName != "t" || r.ResourceType != kmsg.ACLResourceTypeTopic ||
 			r.ResourcePatternType != kmsg.ACLResourcePatternTypeLiteral || r.Operation != kmsg.ACLOperationRead || r.PermissionType != kmsg.ACLPermissionTypeDeny {
 			t.Errorf("v%d: %+v", v, r)
@@ -132,18 +123,12 @@ func TestWithoutAnAuthorizerThereAreNoRules(t *testing.T) {
 		t.Errorf("described: %+v", got)
 	}
 	for i, r := range w.createRules(3, creation("t"), creation("u")) {
-		if r.ErrorCode != want || (i == 0) != (r.ErrorMessage != nil) {
-			t.Errorf("created: %+v", r)
-		}
+		assert.True(t, r.ErrorCode == want && (i == 0) == (r.ErrorMessage != nil), "created: %+v", r)
 	}
 	for _, r := range w.deleteRules(3, allRules(), allRules()) {
-		if r.ErrorCode != want || len(r.MatchingACLs) != 0 {
-			t.Errorf("deleted: %+v", r)
-		}
+		assert.True(t, r.ErrorCode == want && len(r.MatchingACLs) == 0, "deleted: %+v", r)
 	}
-	if w.c.Image().Rules.Len() != 0 {
-		t.Error("there is a rule")
-	}
+	assert.Equal(t, w.c.Image().Rules.Len(), 0, "there is a rule")
 }
 
 func TestBadRulesAndFiltersAreRefusedOneByOne(t *testing.T) {
@@ -204,12 +189,13 @@ func TestBadRulesAndFiltersAreRefusedOneByOne(t *testing.T) {
 			t.Errorf("deleted by %+v: %+v", filters[i], r)
 		}
 	}
-	if w.c.Image().Rules.Len() != 1 {
-		t.Error("the good one is gone")
-	}
+	assert.Equal(t, w.c.Image().Rules.Len(), 1, "the good one is gone")
 }
 
 func TestThousandsOfRulesInARequest(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much, in one goroutine")
+	}
 	const many = 10_000
 	w := ruledWorld(t)
 	var list []kmsg.CreateACLsRequestCreation
@@ -223,30 +209,18 @@ func TestThousandsOfRulesInARequest(t *testing.T) {
 		})
 	}
 	for _, r := range w.createRules(3, list...) {
-		if r.ErrorCode != 0 {
-			t.Fatalf("%+v", r)
-		}
+		assert.MustEqual(t, r.ErrorCode, 0, "%+v", r)
 	}
-	if got := w.describeRules(3, allRules()); len(got.Resources) != many {
-		t.Errorf("%d resources", len(got.Resources))
-	}
+	assert.Equal(t, len(w.describeRules(3, allRules()).Resources), many, "resources")
 	for _, r := range w.deleteRules(3, filters...) {
-		if r.ErrorCode != 0 || len(r.MatchingACLs) != 1 {
-			t.Fatalf("%+v", r)
-		}
+		assert.MustTrue(t, r.ErrorCode == 0 && len(r.MatchingACLs) == 1, "%+v", r)
 	}
-	if n := w.c.Image().Rules.Len(); n != 0 {
-		t.Errorf("%d rules are left", n)
-	}
+	assert.Equal(t, w.c.Image().Rules.Len(), 0, "rules are left")
 	// Too many are refused with one text for all: each entry may be ten bytes.
 	for i, r := range w.createRules(3, make([]kmsg.CreateACLsRequestCreation, 200_000)...) {
-		if r.ErrorCode != kerr.InvalidRequest.Code || (i == 0) != (r.ErrorMessage != nil) {
-			t.Fatalf("%d: %+v", i, r)
-		}
+		assert.MustTrue(t, r.ErrorCode == kerr.InvalidRequest.Code && (i == 0) == (r.ErrorMessage != nil), "%d: %+v", i, r)
 	}
 	for i, r := range w.deleteRules(3, make([]kmsg.DeleteACLsRequestFilter, 200_000)...) {
-		if r.ErrorCode != kerr.InvalidRequest.Code || (i == 0) != (r.ErrorMessage != nil) {
-			t.Fatalf("%d: %+v", i, r)
-		}
+		assert.MustTrue(t, r.ErrorCode == kerr.InvalidRequest.Code && (i == 0) == (r.ErrorMessage != nil), "%d: %+v", i, r)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/audit"
 	"muster/internal/auth"
 	"muster/internal/handler"
@@ -37,9 +38,7 @@ func TestARequestThatIsNoFrameIsAnsweredAsOneThatIs(t *testing.T) {
 	if got := ask(alice, create()).(*kmsg.CreateTopicsResponse).Topics[0].ErrorCode; got != kerr.TopicAuthorizationFailed.Code || len(denied) != 1 || len(told) != 0 {
 		t.Errorf("without the right: %d, denied %v, told %v", got, denied, told)
 	}
-	if got := ask(root, create()).(*kmsg.CreateTopicsResponse).Topics[0].ErrorCode; got != 0 {
-		t.Errorf("with the right: %d", got)
-	}
+	assert.Equal(t, ask(root, create()).(*kmsg.CreateTopicsResponse).Topics[0].ErrorCode, 0, "with the right")
 	if len(told) != 1 || told[0].Kind != audit.TopicCreated || told[0].Via != audit.ViaHTTP || told[0].ClientID != "page" || told[0].Principal != string(root) {
 		t.Errorf("told %+v", told)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
 )
@@ -47,9 +48,7 @@ func TestAssignmentsMayNameAnyBroker(t *testing.T) {
 			nt, err := (&Handler{}).newTopic(image, &topic)
 			leaders, growErr := newLeaders(image, &grow)
 			if c.want == nil {
-				if !errors.Is(err, kerr.InvalidReplicaAssignment) || !errors.Is(growErr, kerr.InvalidReplicaAssignment) {
-					t.Errorf("%v and %v", err, growErr)
-				}
+				assert.True(t, errors.Is(err, kerr.InvalidReplicaAssignment) && errors.Is(growErr, kerr.InvalidReplicaAssignment), "%v and %v", err, growErr)
 				return
 			}
 			if err != nil || growErr != nil || !slices.Equal(nt.Leaders, c.want) || !slices.Equal(leaders, c.want) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/audit"
 	"muster/internal/auth"
 	"muster/internal/handler"
@@ -167,9 +168,7 @@ func TestTheAuditIsToldWhoDidItAndHow(t *testing.T) {
 	w, got := audited(t)
 	w.request(deletes("t"))
 	entries := got()
-	if len(entries) != 1 {
-		t.Fatalf("%d entries", len(entries))
-	}
+	assert.MustEqual(t, len(entries), 1, "entries")
 	e := entries[0]
 	if e.Principal != string(auth.Anonymous) || e.Host != "127.0.0.1" || e.ClientID != "test" || e.Via != audit.ViaKafka || e.Request != "DeleteTopics" || e.Broker != 1 || e.Time.IsZero() {
 		t.Errorf("the entry is %+v", e)
@@ -227,9 +226,7 @@ func TestWhatMembersCommitIsNotAudited(t *testing.T) {
 	sync.Version, sync.Group, sync.MemberID, sync.Generation = 1, "g", joined.MemberID, joined.Generation
 	w.request(sync)
 	resp := w.request(commits(8, joined.MemberID, joined.Generation, committed("t", [16]byte{}, 0, 7))).(*kmsg.OffsetCommitResponse)
-	if code := resp.Topics[0].Partitions[0].ErrorCode; code != 0 {
-		t.Fatalf("the member's commit: error %d", code)
-	}
+	assert.MustEqual(t, resp.Topics[0].Partitions[0].ErrorCode, 0, "the member's commit: error")
 	if entries := got(); len(entries) != 0 {
 		t.Errorf("the audit is told %s", summary(entries))
 	}
@@ -239,7 +236,5 @@ func TestTopicsThatAreCreatedOnDemandAreAudited(t *testing.T) {
 	w, got := audited(t)
 	w.metadataOf("wanted", "t", "a/b")
 	w.metadataOf("wanted")
-	if got := summary(got()); got != "topic-created topic wanted (on demand)" {
-		t.Errorf("the audit is told %q", got)
-	}
+	assert.Equal(t, summary(got()), "topic-created topic wanted (on demand)", "the audit is told")
 }

@@ -2,12 +2,12 @@ package handler
 
 import (
 	"context"
-	"reflect"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/protocol"
 	"muster/internal/store"
 )
@@ -60,9 +60,7 @@ func TestRecordsBehindAreCountedForGroupsThatAskForIt(t *testing.T) {
 	req, resp := offsetFetchOf(map[string]bool{"a": true, "b": true}, map[string][]int64{"a": {5, 9, -1, 7}, "b": {5, 8}, "silent": {5, 9}}, "a", "b", "silent")
 	resp.Groups[1].Topics[0].Partitions[1].ErrorCode = kerr.UnstableOffsetCommit.Code
 	h.countBehind(t.Context(), req, resp)
-	if want := [][]Place{{place(0, 5), place(1, 9), place(3, 7)}}; !reflect.DeepEqual(f.asked, want) {
-		t.Errorf("it counted %v, want %v", f.asked, want)
-	}
+	assert.DeepEqual(t, f.asked, [][]Place{{place(0, 5), place(1, 9), place(3, 7)}}, "it counted")
 	got := map[string][]*protocol.Behind{}
 	for _, g := range resp.Groups {
 		for _, p := range g.Topics[0].Partitions {
@@ -74,9 +72,7 @@ func TestRecordsBehindAreCountedForGroupsThatAskForIt(t *testing.T) {
 		"b":      {{Records: 3}, nil},
 		"silent": {nil, nil},
 	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("the answers are %v, want %v", got, want)
-	}
+	assert.DeepEqual(t, got, want, "the answers")
 }
 
 func TestNothingIsCountedUnlessThereIsReason(t *testing.T) {
@@ -89,8 +85,6 @@ func TestNothingIsCountedUnlessThereIsReason(t *testing.T) {
 		req, resp := offsetFetchOf(map[string]bool{"g": c.asks}, map[string][]int64{"g": {c.at}}, "g")
 		h := &Handler{opts: Options{Counter: c.counter}}
 		h.countBehind(t.Context(), req, resp)
-		if len(f.asked) > 0 || resp.Groups[0].Topics[0].Partitions[0].UnknownTags.Len() > 0 {
-			t.Errorf("%s, and yet: %v", name, f.asked)
-		}
+		assert.True(t, len(f.asked) == 0 && resp.Groups[0].Topics[0].Partitions[0].UnknownTags.Len() == 0, "%s, and yet: %v", name, f.asked)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/protocol"
 )
 
@@ -27,9 +28,7 @@ func TestBrokersAreToldWhereAPartitionBeginsAndWhoFetchesIt(t *testing.T) {
 	w.fetched(0)
 	ask := func(by func(kmsg.Request) kmsg.Response, req *kmsg.ListOffsetsRequest) (protocol.Bounds, bool) {
 		got := by(req).(*kmsg.ListOffsetsResponse).Topics[0].Partitions[0]
-		if got.ErrorCode != 0 || got.Offset != 3 {
-			t.Errorf("%+v", got)
-		}
+		assert.True(t, got.ErrorCode == 0 && got.Offset == 3, "%+v", got)
 		return protocol.GetBounds(&got.UnknownTags)
 	}
 	readers := []protocol.Reader{{ClientID: "test", Host: "127.0.0.1"}, {ClientID: "test", Host: "127.0.0.2"}}

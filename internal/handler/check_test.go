@@ -10,6 +10,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
+	"muster/internal/auth"
 	"muster/internal/handler"
 	"muster/internal/protocol"
 	"muster/internal/store"
@@ -47,12 +49,8 @@ func TestThePartitionThatIsAskedForIsCheckedAndNoOther(t *testing.T) {
 	w.h = handler.New(w.opts)
 	partitions := w.request(checks(0, 7)).(*kmsg.DescribeTopicPartitionsResponse).Topics[0].Partitions
 	got := protocol.GetCheck(&partitions[0].UnknownTags)
-	if got == nil || fmt.Sprintf("%+v", *got) != "{Unable: Layout:indexed Start:1 End:12 Next:9 Records:3 Deleted:2 Wrong:[that]}" {
-		t.Errorf("%+v", got)
-	}
-	if len(partitions) != 2 || protocol.GetCheck(&partitions[1].UnknownTags) != nil {
-		t.Errorf("%d partitions", len(partitions))
-	}
+	assert.True(t, got != nil && fmt.Sprintf("%+v", *got) == "{Unable: Layout:indexed Start:1 End:12 Next:9 Records:3 Deleted:2 Wrong:[that]}", "%+v", got)
+	assert.True(t, len(partitions) == 2 && protocol.GetCheck(&partitions[1].UnknownTags) == nil, "%d partitions", len(partitions))
 	w.request(checks(1, 0))
 	plain := checks(1, 0)
 	plain.Topics[0].UnknownTags = kmsg.Tags{}
@@ -63,28 +61,20 @@ func TestThePartitionThatIsAskedForIsCheckedAndNoOther(t *testing.T) {
 	}
 	f.err = errors.New("away")
 	p := w.request(checks(0, 0)).(*kmsg.DescribeTopicPartitionsResponse).Topics[0].Partitions[0]
-	if p.ErrorCode != kerr.KafkaStorageError.Code || protocol.GetCheck(&p.UnknownTags) != nil {
-		t.Errorf("%+v", p)
-	}
+	assert.True(t, p.ErrorCode == kerr.KafkaStorageError.Code && protocol.GetCheck(&p.UnknownTags) == nil, "%+v", p)
 }
 
 func TestWhatCannotBeCheckedSaysWhy(t *testing.T) {
 	w := newWorld(t)
 	why := func() string {
 		c := protocol.GetCheck(&w.request(checks(0, 0)).(*kmsg.DescribeTopicPartitionsResponse).Topics[0].Partitions[0].UnknownTags)
-		if c == nil {
-			t.Fatal("there is no answer")
-		}
+		assert.MustTrue(t, c != nil, "there is no answer")
 		return c.Unable
 	}
-	if got := why(); !strings.Contains(got, "not in Redis") {
-		t.Errorf("no checker: %q", got)
-	}
+	assert.Contains(t, why(), "not in Redis", "no checker")
 	w.opts.Checker = &fixedChecker{found: store.Checked{Layout: "another", Unable: "it has no index"}}
 	w.h = handler.New(w.opts)
-	if got := why(); got != "it has no index" {
-		t.Errorf("another layout: %q", got)
-	}
+	assert.Equal(t, why(), "it has no index", "another layout")
 }
 
 func TestACheckNeedsDescribeOnTheTopic(t *testing.T) {
@@ -95,4 +85,24 @@ func TestACheckNeedsDescribeOnTheTopic(t *testing.T) {
 	if got := w.as(alice, checks(0, 0)).(*kmsg.DescribeTopicPartitionsResponse).Topics[0]; got.ErrorCode != kerr.TopicAuthorizationFailed.Code || len(f.asked) > 0 {
 		t.Errorf("%+v", got)
 	}
+}
+
+func TestAConversionNeedsAlterOnTheTopic(t *testing.T) {
+	w := newGuardedWorld(t)
+	req := checks(0, 0)
+	req.Topics[0].UnknownTags = kmsg.Tags{}
+	protocol.AskConvert(&req.Topics[0].UnknownTags, protocol.Convert{Step: protocol.ConvertLeave, Run: "alice's"})
+	w.may(alice, auth.Read, auth.Topic, "t") // Which implies DESCRIBE.
+	ask := func() kmsg.DescribeTopicPartitionsResponseTopic {
+		return w.as(alice, req).(*kmsg.DescribeTopicPartitionsResponse).Topics[0]
+	}
+	if got := ask(); got.ErrorCode != kerr.TopicAuthorizationFailed.Code || len(got.Partitions) > 0 {
+		t.Errorf("without ALTER: %+v", got)
+	}
+	w.may(alice, auth.Alter, auth.Topic, "t")
+	got := ask()
+	assert.MustTrue(t, got.ErrorCode == 0 && len(got.Partitions) > 0, "with ALTER: %+v", got)
+	out := protocol.GetConverting(&got.Partitions[0].UnknownTags)
+	assert.MustTrue(t, out != nil, "there is no answer")
+	assert.Contains(t, out.Unable, "not in Redis")
 }

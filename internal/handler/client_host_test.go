@@ -6,6 +6,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/metadata"
 	"muster/internal/record"
 )
@@ -19,12 +20,8 @@ func TestAClientsHostIsToldAndStoredAsKafkaDoes(t *testing.T) {
 		joined := w.request(join).(*kmsg.JoinGroupResponse)
 		w.request(&kmsg.SyncGroupRequest{Version: 3, Group: "g", Generation: joined.Generation, MemberID: joined.MemberID})
 		described := w.request(&kmsg.DescribeGroupsRequest{Version: 4, Groups: []string{"g"}}).(*kmsg.DescribeGroupsResponse).Groups[0]
-		if len(described.Members) != 1 || described.Members[0].ClientHost != "/127.0.0.1" {
-			t.Errorf("described: %+v", described.Members)
-		}
-		if got := w.storedHost(t, "g"); got != "/127.0.0.1" {
-			t.Errorf("stored: %q", got)
-		}
+		assert.True(t, len(described.Members) == 1 && described.Members[0].ClientHost == "/127.0.0.1", "described: %+v", described.Members)
+		assert.Equal(t, w.storedHost(t, "g"), "/127.0.0.1", "stored")
 	})
 }
 

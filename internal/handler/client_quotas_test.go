@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/metadata"
 )
 
@@ -33,9 +34,7 @@ func limit(of, key string, value float64) kmsg.AlterClientQuotasRequestEntry {
 func (w *world) alterQuotas(req *kmsg.AlterClientQuotasRequest) []kmsg.AlterClientQuotasResponseEntry {
 	w.t.Helper()
 	got := w.request(req).(*kmsg.AlterClientQuotasResponse).Entries
-	if len(got) != len(req.Entries) {
-		w.t.Fatalf("%d entries have %d results", len(req.Entries), len(got))
-	}
+	assert.MustTrue(w.t, len(got) == len(req.Entries), "%d entries have %d results", len(req.Entries), len(got))
 	return got
 }
 
@@ -186,9 +185,7 @@ func TestQuotasAreAlteredEntryByEntry(t *testing.T) {
 		if last := got[len(got)-1]; last.ErrorCode != 0 || last.Entity[0].Type != "user" || *last.Entity[0].Name != "good" {
 			t.Errorf("v%d: %+v", v, last)
 		}
-		if n := w.c.Image().Quotas.Len(); n != 1 {
-			t.Errorf("v%d: %d entities", v, n)
-		}
+		assert.Equal(t, w.c.Image().Quotas.Len(), 1, "v%d: entities", v)
 		// Only to be checked, and then removed.
 		req.Entries, req.ValidateOnly = []kmsg.AlterClientQuotasRequestEntry{limit("user=other", metadata.ProducerByteRate, 5)}, true
 		if got := w.alterQuotas(req); got[0].ErrorCode != 0 || w.c.Image().Quotas.Len() != 1 {
@@ -197,13 +194,14 @@ func TestQuotasAreAlteredEntryByEntry(t *testing.T) {
 		gone := limit("user=good", metadata.ProducerByteRate, 0)
 		gone.Ops[0].Remove = true
 		w.setQuotas(gone)
-		if w.c.Image().Quotas != nil {
-			t.Error("it is still there")
-		}
+		assert.True(t, w.c.Image().Quotas == nil, "it is still there")
 	}
 }
 
 func TestThousandsOfQuotasInARequest(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much, in one goroutine")
+	}
 	const many = 10_000
 	w := emptyWorld(t)
 	var entries []kmsg.AlterClientQuotasRequestEntry
@@ -211,15 +209,11 @@ func TestThousandsOfQuotasInARequest(t *testing.T) {
 		entries = append(entries, limit(fmt.Sprint("user=", i), metadata.ProducerByteRate, 1))
 	}
 	w.setQuotas(entries...)
-	if got := w.request(&kmsg.DescribeClientQuotasRequest{Version: 1}).(*kmsg.DescribeClientQuotasResponse); len(got.Entries) != many {
-		t.Errorf("%d entries", len(got.Entries))
-	}
+	assert.Equal(t, len(w.request(&kmsg.DescribeClientQuotasRequest{Version: 1}).(*kmsg.DescribeClientQuotasResponse).Entries), many, "entries")
 	if got := w.alterQuotas(&kmsg.AlterClientQuotasRequest{Version: 1, Entries: []kmsg.AlterClientQuotasRequestEntry{limit("user=more", metadata.ProducerByteRate, 1)}}); got[0].ErrorCode != kerr.PolicyViolation.Code {
 		t.Errorf("one more: %+v", got)
 	}
 	for i, e := range w.alterQuotas(&kmsg.AlterClientQuotasRequest{Version: 1, Entries: make([]kmsg.AlterClientQuotasRequestEntry, 200_000)}) {
-		if e.ErrorCode != kerr.InvalidRequest.Code || (i == 0) != (e.ErrorMessage != nil) {
-			t.Fatalf("%d: %+v", i, e)
-		}
+		assert.MustTrue(t, e.ErrorCode == kerr.InvalidRequest.Code && (i == 0) == (e.ErrorMessage != nil), "%d: %+v", i, e)
 	}
 }

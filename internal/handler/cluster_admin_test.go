@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/handler"
 	"muster/internal/metadata"
 	"muster/internal/partition"
@@ -112,9 +113,7 @@ func TestReplicasStayInTheOneLogDirectory(t *testing.T) {
 	} {
 		opts.Partitions = x.partitions
 		w.h = handler.New(opts)
-		if got := ask(x.dir, x.topic); got != x.want {
-			t.Errorf("%s of %s: %v, want %v", x.dir, x.topic, got, x.want)
-		}
+		assert.Equal(t, ask(x.dir, x.topic), x.want, "%s of %s", x.dir, x.topic)
 	}
 }
 
@@ -137,13 +136,9 @@ func TestTheQuorumIsTheController(t *testing.T) {
 		if v := p.CurrentVoters[0]; v.ReplicaID != 1 || v.LogEndOffset != before+1 || version > 0 && v.LastCaughtUpTimestamp <= 0 {
 			t.Errorf("version %d: %+v", version, v)
 		}
-		if version == 2 && (len(resp.Nodes) != 1 || resp.Nodes[0].NodeID != 1 || resp.Nodes[0].Listeners[0].Host != "h") {
-			t.Errorf("%+v", resp.Nodes)
-		}
+		assert.False(t, version == 2 && (len(resp.Nodes) != 1 || resp.Nodes[0].NodeID != 1 || resp.Nodes[0].Listeners[0].Host != "h"), "%+v", resp.Nodes)
 		for _, p := range []kmsg.DescribeQuorumResponseTopicPartition{resp.Topics[0].Partitions[1], resp.Topics[1].Partitions[0]} {
-			if p.ErrorCode != kerr.UnknownTopicOrPartition.Code {
-				t.Errorf("version %d: %+v", version, p)
-			}
+			assert.Equal(t, p.ErrorCode, kerr.UnknownTopicOrPartition.Code, "version %d: %+v", version, p)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/metadata"
 )
 
@@ -44,9 +45,7 @@ func TestABrokerSettingThatNobodyKnowsIsKeptAsInKafka(t *testing.T) {
 	for broker, source := range map[string]kmsg.ConfigSource{"1": kmsg.ConfigSourceDynamicBrokerConfig, "": kmsg.ConfigSourceDynamicDefaultBrokerConfig} {
 		for _, names := range [][]string{{"some.plugin.password"}, nil} {
 			got := w.describe(kmsg.ConfigResourceTypeBroker, broker, names...)
-			if len(got) == 0 {
-				t.Fatalf("broker %q has no settings", broker)
-			}
+			assert.MustTrue(t, len(got) != 0, "broker %q has no settings", broker)
 			c := got[len(got)-1]
 			if c.Name != "some.plugin.password" || c.Value != nil || !c.IsSensitive || !c.ReadOnly || c.Source != source || c.ConfigType != 0 {
 				t.Errorf("broker %q: %+v", broker, c)
@@ -56,9 +55,7 @@ func TestABrokerSettingThatNobodyKnowsIsKeptAsInKafka(t *testing.T) {
 			}
 		}
 	}
-	if got := w.describe(kmsg.ConfigResourceTypeBroker, "1", "num.partitions"); len(got) != 1 {
-		t.Errorf("asked for one setting, told %d", len(got))
-	}
+	assert.Equal(t, len(w.describe(kmsg.ConfigResourceTypeBroker, "1", "num.partitions")), 1, "asked for one setting, told")
 	// Replacing all settings by none forgets it.
 	if got := w.request(&kmsg.AlterConfigsRequest{Version: 2, Resources: []kmsg.AlterConfigsRequestResource{{ResourceType: kmsg.ConfigResourceTypeBroker, ResourceName: "1"}}}).(*kmsg.AlterConfigsResponse).Resources[0]; got.ErrorCode != 0 {
 		t.Fatal(*got.ErrorMessage)
@@ -87,9 +84,7 @@ func TestBrokerSettingsAreRefusedAsInKafka(t *testing.T) {
 		ResourceType: kmsg.ConfigResourceTypeBroker, ResourceName: "1",
 		Configs: []kmsg.IncrementalAlterConfigsRequestResourceConfig{{Name: "no.such.list", Op: kmsg.IncrementalAlterConfigOpAppend, Value: &more}},
 	}}}
-	if got := w.request(list).(*kmsg.IncrementalAlterConfigsResponse).Resources[0]; got.ErrorCode != kerr.InvalidConfig.Code {
-		t.Errorf("append to what need not be a list: error %d", got.ErrorCode)
-	}
+	assert.Equal(t, w.request(list).(*kmsg.IncrementalAlterConfigsResponse).Resources[0].ErrorCode, kerr.InvalidConfig.Code, "append to what need not be a list: error")
 	if len(w.c.Image().Set) != 0 {
 		t.Errorf("altered: %v", w.c.Image().Set)
 	}
@@ -115,9 +110,7 @@ func TestWhatKafkaAltersAtRunTimeCanBeAltered(t *testing.T) {
 func TestAnEmptyListOfSettingsAsksForAll(t *testing.T) {
 	w := newWorld(t)
 	all, none := w.describe(kmsg.ConfigResourceTypeTopic, "t"), w.describe(kmsg.ConfigResourceTypeTopic, "t", []string{}...)
-	if len(all) < 20 || len(none) != len(all) {
-		t.Errorf("null asks for %d settings, an empty list for %d", len(all), len(none))
-	}
+	assert.True(t, len(all) >= 20 && len(none) == len(all), "null asks for %d settings, an empty list for %d", len(all), len(none))
 	// One that is named twice is told once, with what was asked for in either place.
 	req := kmsg.NewPtrDescribeConfigsRequest()
 	req.Version = 4
@@ -146,9 +139,7 @@ func TestSynonymsOfTopicSettingsAreKafkas(t *testing.T) {
 		{"t", "retention.ms", ""}, {"t", "segment.ms", ""}, {"set", "retention.ms", "retention.ms=1000"},
 		{"t", "retention.bytes", "log.retention.bytes=-1"}, {"t", "compression.type", "compression.type=producer"},
 	} {
-		if got := strings.Join(names(tt.topic, tt.setting), " "); got != tt.want {
-			t.Errorf("%s of %s: %q, want %q", tt.setting, tt.topic, got, tt.want)
-		}
+		assert.Equal(t, strings.Join(names(tt.topic, tt.setting), " "), tt.want, "%s of %s", tt.setting, tt.topic)
 	}
 	if c := w.describe(kmsg.ConfigResourceTypeTopic, "t", "retention.ms")[0]; *c.Value != "604800000" || c.Source != kmsg.ConfigSourceDefaultConfig {
 		t.Errorf("%+v", c)
@@ -156,9 +147,7 @@ func TestSynonymsOfTopicSettingsAreKafkas(t *testing.T) {
 	if got := w.alterBroker("", "log.retention.ms", "5000"); got.ErrorCode != 0 {
 		t.Fatal(*got.ErrorMessage)
 	}
-	if got := strings.Join(names("t", "retention.ms"), " "); got != "log.retention.ms=5000" {
-		t.Errorf("after the broker's was altered: %q", got)
-	}
+	assert.Equal(t, strings.Join(names("t", "retention.ms"), " "), "log.retention.ms=5000", "after the broker's was altered")
 }
 
 // Its password is not shown, but who the first user is decides what others read of rights.
@@ -175,9 +164,7 @@ func TestTheFirstUserIsShownAmongTheSuperUsers(t *testing.T) {
 		{map[string]string{"muster.bootstrap.user": "a;User:b:pw"}, ""}, // It would be read as two.
 	} {
 		got := worldWith(t, c.set).describe(kmsg.ConfigResourceTypeBroker, "1", "super.users", "muster.bootstrap.user")
-		if len(got) != 2 || got[0].Value != nil && got[1].Value != nil {
-			t.Fatalf("%v: %+v", c.set, got)
-		}
+		assert.MustTrue(t, len(got) == 2 && (got[0].Value == nil || got[1].Value == nil), "%v: %+v", c.set, got)
 		users := got[0]
 		if users.Name != "super.users" {
 			users = got[1]

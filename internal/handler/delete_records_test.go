@@ -6,6 +6,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/metadata"
 )
 
@@ -17,8 +18,6 @@ func TestRecordsOfACompactedTopicAreNotDeleted(t *testing.T) {
 		w.create(metadata.NewTopic{Name: name, Partitions: 1, Replication: 1, Set: map[string]string{"cleanup.policy": policy}})
 		req := kmsg.NewPtrDeleteRecordsRequest()
 		req.Topics = []kmsg.DeleteRecordsRequestTopic{{Topic: name, Partitions: []kmsg.DeleteRecordsRequestTopicPartition{{Offset: -1}}}}
-		if got := w.request(req).(*kmsg.DeleteRecordsResponse).Topics[0].Partitions[0].ErrorCode; got != want {
-			t.Errorf("cleanup.policy=%s: %d, want %d", policy, got, want)
-		}
+		assert.Equal(t, w.request(req).(*kmsg.DeleteRecordsResponse).Topics[0].Partitions[0].ErrorCode, want, "cleanup.policy=%s", policy)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/auth"
 	"muster/internal/protocol"
 	"muster/internal/store"
@@ -58,9 +59,7 @@ func fetchRequest(version int16, id, epoch int32, partitions ...int32) *kmsg.Fet
 func (r *sessionRig) begin(req *kmsg.FetchRequest) *fetchTurn {
 	r.t.Helper()
 	turn, err := r.s.begin(req, nobody{}, auth.Anonymous)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	assert.Must(r.t, err)
 	return turn
 }
 
@@ -97,9 +96,7 @@ func TestAnIncrementalFetchTellsOnlyNews(t *testing.T) {
 			p.result.HighWatermark = 5
 		}
 	})
-	if !slices.Equal(told, []int32{1}) {
-		t.Errorf("a moved high watermark: told %v", told)
-	}
+	assert.EqualSlices(t, told, []int32{1}, "a moved high watermark: told")
 }
 
 func TestAPartitionWithDataGoesToTheEndOfTheLine(t *testing.T) {
@@ -115,9 +112,7 @@ func TestAPartitionWithDataGoesToTheEndOfTheLine(t *testing.T) {
 	for _, p := range next.parts {
 		order = append(order, p.index)
 	}
-	if !slices.Equal(order, []int32{1, 2, 0}) {
-		t.Errorf("order %v", order)
-	}
+	assert.EqualSlices(t, order, []int32{1, 2, 0}, "order")
 }
 
 func TestErrorsAreToldUntilTheyAreGone(t *testing.T) {
@@ -140,13 +135,9 @@ func TestPartitionsAreAddedAndForgotten(t *testing.T) {
 	full := r.begin(fetchRequest(11, 0, epochInitial, 0, 1))
 	answer(full, nothing)
 	req := forget(fetchRequest(11, full.id, 1, 2), 0)
-	if told := answer(r.begin(req), nothing); !slices.Equal(told, []int32{2}) {
-		t.Errorf("told %v", told)
-	}
+	assert.EqualSlices(t, answer(r.begin(req), nothing), []int32{2}, "what is told")
 	next := r.begin(fetchRequest(11, full.id, 2))
-	if len(next.parts) != 2 || next.parts[0].index != 1 || next.parts[1].index != 2 {
-		t.Errorf("parts %+v", next.parts)
-	}
+	assert.True(t, len(next.parts) == 2 && next.parts[0].index == 1 && next.parts[1].index == 2, "parts %+v", next.parts)
 }
 
 func TestWrongSessionsAreRefused(t *testing.T) {
@@ -156,23 +147,17 @@ func TestWrongSessionsAreRefused(t *testing.T) {
 	r.refused(fetchRequest(11, full.id, 2), kerr.InvalidFetchSessionEpoch)
 	r.refused(fetchRequest(13, full.id, 1), kerr.FetchSessionTopicIDError)
 	closed := r.begin(fetchRequest(11, full.id, epochFinal, 0))
-	if closed.id != 0 || closed.session != nil {
-		t.Errorf("the last request of a session got %+v", closed)
-	}
+	assert.True(t, closed.id == 0 && closed.session == nil, "the last request of a session got %+v", closed)
 	r.refused(fetchRequest(11, full.id, 1), kerr.FetchSessionIDNotFound)
 }
 
 func TestAFullCacheGivesNoSessionUntilOneIsIdle(t *testing.T) {
 	r := newSessionRig(t, 1)
 	first := r.begin(fetchRequest(11, 0, epochInitial, 0))
-	if second := r.begin(fetchRequest(11, 0, epochInitial, 0)); second.id != 0 {
-		t.Errorf("a second session in one slot: %d", second.id)
-	}
+	assert.Equal(t, r.begin(fetchRequest(11, 0, epochInitial, 0)).id, 0, "a second session in one slot")
 	r.now = r.now.Add(sessionIdle)
 	third := r.begin(fetchRequest(11, 0, epochInitial, 0))
-	if third.id == 0 {
-		t.Error("the idle session was not replaced")
-	}
+	assert.True(t, third.id != 0, "the idle session was not replaced")
 	r.refused(fetchRequest(11, first.id, 1), kerr.FetchSessionIDNotFound)
 }
 
@@ -191,9 +176,7 @@ func TestAPartitionNamedAgainIsReadOnce(t *testing.T) {
 		other := fetchRequest(11, 0, epochFinal, manyPartitions(n)...).Topics[0]
 		other.Topic = "u"
 		req.Topics = append(req.Topics, other)
-		if parts := r.begin(req).parts; len(parts) != 2*n {
-			t.Errorf("%d partitions of two topics with %d each", len(parts), n)
-		}
+		assert.Equal(t, len(r.begin(req).parts), 2*n, "partitions of two topics with %d each", n)
 	}
 }
 
@@ -202,13 +185,9 @@ func TestSessionsShareABudgetOfBytes(t *testing.T) {
 	r.s.budget = 250 * partBytes("t")
 	first := r.begin(fetchRequest(11, 0, epochInitial, manyPartitions(100)...))
 	second := r.begin(fetchRequest(11, 0, epochInitial, manyPartitions(100)...))
-	if first.id == 0 || second.id == 0 {
-		t.Fatal("no session though there is room")
-	}
+	assert.MustTrue(t, first.id != 0 && second.id != 0, "no session though there is room")
 	third := r.begin(fetchRequest(11, 0, epochInitial, manyPartitions(100)...))
-	if third.id != 0 || len(third.parts) != 100 {
-		t.Errorf("beyond the budget: session %d, %d partitions", third.id, len(third.parts))
-	}
+	assert.True(t, third.id == 0 && len(third.parts) == 100, "beyond the budget: session %d, %d partitions", third.id, len(third.parts))
 	r.now = r.now.Add(sessionIdle)
 	r.begin(fetchRequest(11, second.id, 1))
 	if third = r.begin(fetchRequest(11, 0, epochInitial, manyPartitions(100)...)); third.id == 0 {
@@ -227,9 +206,7 @@ func TestASessionThatGrowsBeyondTheBudgetEnds(t *testing.T) {
 	r.begin(fetchRequest(11, grows.id, 1, manyPartitions(200)...))
 	r.refused(fetchRequest(11, idle.id, 1), kerr.FetchSessionIDNotFound)
 	r.refused(fetchRequest(11, grows.id, 2, manyPartitions(300)...), kerr.FetchSessionIDNotFound)
-	if r.s.bytes != 0 || len(r.s.byID) != 0 {
-		t.Errorf("%d bytes of %d sessions are left", r.s.bytes, len(r.s.byID))
-	}
+	assert.True(t, r.s.bytes == 0 && len(r.s.byID) == 0, "%d bytes of %d sessions are left", r.s.bytes, len(r.s.byID))
 }
 
 func forget(req *kmsg.FetchRequest, partitions ...int32) *kmsg.FetchRequest {
@@ -249,6 +226,9 @@ func live() int {
 }
 
 func TestWhatSessionsKeepIsCountedInTrueBytes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much, in one goroutine")
+	}
 	r := newSessionRig(t, 10)
 	before := live()
 	id := r.begin(fetchRequest(11, 0, epochInitial, manyPartitions(100_000)...)).id
@@ -256,9 +236,7 @@ func TestWhatSessionsKeepIsCountedInTrueBytes(t *testing.T) {
 		t.Errorf("%d bytes counted, %d kept", r.s.bytes, kept)
 	}
 	r.begin(forget(fetchRequest(11, id, 1), manyPartitions(99_999)...))
-	if r.s.bytes != partBytes("t") {
-		t.Errorf("%d bytes counted after all but one were forgotten", r.s.bytes)
-	}
+	assert.Equal(t, r.s.bytes, partBytes("t"), "bytes counted after all but one were forgotten")
 	if kept := live() - before; kept > 1<<20 {
 		t.Errorf("%d bytes kept after all but one were forgotten", kept)
 	}
@@ -273,9 +251,7 @@ func TestLongNamesInASessionCount(t *testing.T) {
 	req := fetchRequest(11, 0, epochInitial, 0)
 	req.Topics[0].Topic = strings.Repeat("long", 1000)
 	r.begin(req)
-	if r.s.bytes < 4000 {
-		t.Errorf("%d bytes counted", r.s.bytes)
-	}
+	assert.True(t, r.s.bytes >= 4000, "%d bytes counted", r.s.bytes)
 }
 
 // smallMemory has room for so many bytes.
@@ -334,7 +310,5 @@ func TestSessionThatEndedMeanwhileIsNotCounted(t *testing.T) {
 	r := newSessionRig(t, 10)
 	full := r.begin(fetchRequest(11, 0, epochInitial, 0, 1, 2))
 	r.begin(fetchRequest(11, full.id, epochFinal))
-	if r.s.touch(full.session) || r.s.bytes != 0 {
-		t.Errorf("%d bytes are left", r.s.bytes)
-	}
+	assert.True(t, !r.s.touch(full.session) && r.s.bytes == 0, "%d bytes are left", r.s.bytes)
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/protocol"
 )
 
@@ -16,9 +17,7 @@ func TestTheLastFetchIsRememberedByClientAndPartition(t *testing.T) {
 	f := newFetched(clockAt(&now))
 	last := func(client, host, topic string, partition int32) time.Time {
 		at, known := f.last(client, host, topic, partition)
-		if !known {
-			t.Errorf("of %s at %s in %s-%d it is not known", client, host, topic, partition)
-		}
+		assert.True(t, known, "of %s at %s in %s-%d it is not known", client, host, topic, partition)
 		return at
 	}
 	if at := last("a", "h", "t", 0); !at.IsZero() {
@@ -82,9 +81,7 @@ func TestWhoFetchesStaysThoughOthersCome(t *testing.T) {
 			missing++
 		}
 	}
-	if missing > 0 {
-		t.Errorf("%d of 1000 are forgotten", missing)
-	}
+	assert.True(t, missing <= 0, "%d of 1000 are forgotten", missing)
 	if at, _ := f.last("stranger0", "h", "t", 0); !at.IsZero() && now.Sub(at) < 100*time.Second {
 		t.Errorf("who came first fetched at %v", at)
 	}
@@ -100,9 +97,7 @@ func TestWhoMayHaveBeenPushedOutLatelyIsNotKnown(t *testing.T) {
 	known := func() (n int) {
 		for p := range int32(1000) {
 			at, is := f.last("a", "h", "t", p)
-			if !at.IsZero() {
-				t.Fatalf("it has not fetched, but at %v", at)
-			}
+			assert.MustTrue(t, at.IsZero(), "it has not fetched, but at %v", at)
 			if is {
 				n++
 			}
@@ -153,9 +148,7 @@ func TestTheOldestOfABucketTellsWhatWasForgotten(t *testing.T) {
 		if old == fetchedWays {
 			want = protocol.FetchNotKnown
 		}
-		if got := f.ago("a", "h", "t", 0); got != want {
-			t.Errorf("number %d is old: %d", old, got)
-		}
+		assert.Equal(t, f.ago("a", "h", "t", 0), want, "number %d is old", old)
 	}
 	by := f.by("a", "h")
 	by.note("t", 0)
@@ -164,9 +157,7 @@ func TestTheOldestOfABucketTellsWhatWasForgotten(t *testing.T) {
 		t.Errorf("fetched %d ms ago", got)
 	}
 	now = now.Add(-time.Minute) // The clock went back.
-	if got := f.ago("a", "h", "t", 0); got != 0 {
-		t.Errorf("before it fetched: %d ms ago", got)
-	}
+	assert.Equal(t, f.ago("a", "h", "t", 0), 0, "before it fetched: ms ago")
 }
 
 func TestToNoteAFetchAllocatesNothing(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/assert"
 )
 
 const (
@@ -95,9 +97,7 @@ func TestAGroupOfAnyNameHasTheBrokersSettingsUntilItHasItsOwn(t *testing.T) {
 		"consumer.heartbeat.interval.ms=5000 from 5 (group.consumer.heartbeat.interval.ms=5000 5)",
 		"consumer.session.timeout.ms=45000 from 5 (group.consumer.session.timeout.ms=45000 5)",
 	}, "\n")
-	if got := w.told("nobody"); got != plain {
-		t.Errorf("told\n%s", got)
-	}
+	assert.Equal(t, w.told("nobody"), plain, "what is told")
 	if got := w.alterGroup("g", false, heartbeat, "6000"); got.ErrorCode != 0 {
 		t.Fatal(*got.ErrorMessage)
 	}
@@ -108,9 +108,7 @@ func TestAGroupOfAnyNameHasTheBrokersSettingsUntilItHasItsOwn(t *testing.T) {
 		"g":      "consumer.heartbeat.interval.ms=6000 from 8 (consumer.heartbeat.interval.ms=6000 8) (group.consumer.heartbeat.interval.ms=7000 3) (group.consumer.heartbeat.interval.ms=5000 5)",
 		"nobody": "consumer.heartbeat.interval.ms=7000 from 3 (group.consumer.heartbeat.interval.ms=7000 3) (group.consumer.heartbeat.interval.ms=5000 5)",
 	} {
-		if got := w.told(group, heartbeat); got != want {
-			t.Errorf("%s is told\n%s, want\n%s", group, got, want)
-		}
+		assert.Equal(t, w.told(group, heartbeat), want, "%s is told", group)
 	}
 }
 

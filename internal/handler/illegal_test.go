@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/handler"
 )
 
@@ -70,9 +71,7 @@ func TestARequestInTheMiddleOfALoginIsAnsweredForEachThingItNames(t *testing.T) 
 	w := newWorld(t)
 	origin := handler.Origin{Listener: "L", Session: &fakeSession{}, Illegal: true}
 	resp := w.from(origin, &kmsg.MetadataRequest{Version: 5, Topics: []kmsg.MetadataRequestTopic{{Topic: kmsg.StringPtr("a")}, {Topic: kmsg.StringPtr("b")}}}).(*kmsg.MetadataResponse)
-	if len(resp.Topics) != 2 || *resp.Topics[1].Topic != "b" || resp.Topics[0].ErrorCode != 34 || len(resp.Brokers) != 0 {
-		t.Errorf("%+v", resp)
-	}
+	assert.True(t, len(resp.Topics) == 2 && *resp.Topics[1].Topic == "b" && resp.Topics[0].ErrorCode == 34 && len(resp.Brokers) == 0, "%+v", resp)
 	for _, topic := range []kmsg.ProduceRequestTopic{{Topic: "a", Partitions: []kmsg.ProduceRequestTopicPartition{{Partition: 7, Records: []byte{}}}}} {
 		got := w.from(origin, &kmsg.ProduceRequest{Version: 5, Acks: 1, Topics: []kmsg.ProduceRequestTopic{topic}}).(*kmsg.ProduceResponse)
 		if len(got.Topics) != 1 || got.Topics[0].Topic != "a" || got.Topics[0].Partitions[0].Partition != 7 || got.Topics[0].Partitions[0].ErrorCode != 34 {
@@ -83,7 +82,5 @@ func TestARequestInTheMiddleOfALoginIsAnsweredForEachThingItNames(t *testing.T) 
 	if got := w.from(origin, of).(*kmsg.OffsetFetchResponse); got.ErrorCode != 34 || len(got.Topics) != 1 || got.Topics[0].Partitions[1].Partition != 4 || got.Topics[0].Partitions[1].ErrorCode != 34 {
 		t.Errorf("%+v", got)
 	}
-	if w.c.Image().Topic("name") != nil {
-		t.Error("a request in the middle of a login was served")
-	}
+	assert.True(t, w.c.Image().Topic("name") == nil, "a request in the middle of a login was served")
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/metadata"
 )
 
@@ -36,9 +37,7 @@ func TestAskingForAnInternalTopicCreatesItAsItMustBe(t *testing.T) {
 		byCoordinator.request(find)
 		for by, w := range map[string]*world{"Metadata": byMetadata, "FindCoordinator": byCoordinator} {
 			topic := w.c.Image().Topic(name)
-			if topic == nil {
-				t.Fatalf("%s did not create %s", by, name)
-			}
+			assert.MustTrue(t, topic != nil, "%s did not create %s", by, name)
 			if c := topic.Config; !c.Compact || c.Delete || c.MaxMessageBytes != 64<<20 || c.SegmentBytes != 100<<20 || len(topic.Partitions) != want.partitions {
 				t.Errorf("%s created %s with %d partitions and %+v", by, name, len(topic.Partitions), c)
 			}
@@ -49,18 +48,14 @@ func TestAskingForAnInternalTopicCreatesItAsItMustBe(t *testing.T) {
 func TestNamesThatAreMustersOwnAreNotCreatedByAskingForThem(t *testing.T) {
 	w := emptyWorld(t)
 	for _, name := range []string{"__cluster_metadata", "__group_journal", "__transaction_journal", "__share_group_state", "__group_history", "__audit_log"} {
-		if got := w.metadataOf(name)[0]; got.ErrorCode != kerr.UnknownTopicOrPartition.Code {
-			t.Errorf("%s: error %d", name, got.ErrorCode)
-		}
+		assert.Equal(t, w.metadataOf(name)[0].ErrorCode, kerr.UnknownTopicOrPartition.Code, "%s: error", name)
 		req := kmsg.NewPtrCreateTopicsRequest()
 		topic := kmsg.NewCreateTopicsRequestTopic()
 		topic.Topic, topic.NumPartitions, topic.ReplicationFactor = name, 1, 1
 		req.Version, req.Topics = 7, append(req.Topics, topic)
 		got := w.request(req).(*kmsg.CreateTopicsResponse).Topics[0]
 		wantRefused(t, "CreateTopics of "+name, got.ErrorCode, got.ErrorMessage, kerr.InvalidTopicException)
-		if w.c.Image().Topic(name) != nil {
-			t.Errorf("%s exists", name)
-		}
+		assert.True(t, w.c.Image().Topic(name) == nil, "%s exists", name)
 	}
 }
 
@@ -81,9 +76,7 @@ func TestInternalTopicsCannotBeDamagedByClients(t *testing.T) {
 
 		records := kmsg.NewPtrDeleteRecordsRequest()
 		records.Topics = []kmsg.DeleteRecordsRequestTopic{{Topic: name, Partitions: []kmsg.DeleteRecordsRequestTopicPartition{{Offset: -1}}}}
-		if got := w.request(records).(*kmsg.DeleteRecordsResponse).Topics[0].Partitions[0].ErrorCode; got != kerr.InvalidTopicException.Code {
-			t.Errorf("DeleteRecords of %s: %d", name, got)
-		}
+		assert.Equal(t, w.request(records).(*kmsg.DeleteRecordsResponse).Topics[0].Partitions[0].ErrorCode, kerr.InvalidTopicException.Code, "DeleteRecords of %s", name)
 
 		grow := kmsg.NewPtrCreatePartitionsRequest()
 		grow.Topics = []kmsg.CreatePartitionsRequestTopic{{Topic: name, Count: 9}}
@@ -101,9 +94,7 @@ func TestInternalTopicsCannotBeDamagedByClients(t *testing.T) {
 		produced := w.request(produce).(*kmsg.ProduceResponse).Topics[0].Partitions[0]
 		wantRefused(t, "Produce to "+name, produced.ErrorCode, produced.ErrorMessage, kerr.InvalidTopicException)
 
-		if after := w.c.Image().Topic(name); after != before {
-			t.Errorf("%s changed", name)
-		}
+		assert.Equal(t, w.c.Image().Topic(name), before, "%s changed", name)
 	}
 }
 

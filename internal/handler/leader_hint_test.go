@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/cluster"
 	"muster/internal/handler"
 	"muster/internal/metadata"
@@ -89,9 +90,7 @@ func TestFetchTellsWhoLeadsInstead(t *testing.T) {
 				t.Errorf("v%d: partition %d: %+v", v, p.Partition, p)
 			}
 		}
-		if (len(resp.Brokers) == 1 && resp.Brokers[0].Host == "two") != (v >= 16) {
-			t.Errorf("v%d: brokers %+v", v, resp.Brokers)
-		}
+		assert.Equal(t, len(resp.Brokers) == 1 && resp.Brokers[0].Host == "two", v >= 16, "v%d: brokers %+v", v, resp.Brokers)
 	}
 }
 

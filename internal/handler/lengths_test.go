@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/handler"
 	"muster/internal/metadata"
 	"muster/internal/protocol"
@@ -66,7 +67,5 @@ func TestNumbersOfRecordsAreToldWhereOffsetsDoNotTell(t *testing.T) {
 		t.Errorf("%s, in %d questions", got, f.asked)
 	}
 	f.err = errors.New("away")
-	if got := told(true); got != "t0=-1 t1=-1 " {
-		t.Errorf("the store is away: %s", got)
-	}
+	assert.Equal(t, told(true), "t0=-1 t1=-1 ", "the store is away")
 }

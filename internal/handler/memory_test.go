@@ -10,6 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/handler"
 	"muster/internal/protocol"
 	"muster/internal/record"
@@ -53,9 +54,7 @@ func (w *world) bulk(batches int) (size int) {
 	for range batches {
 		req := w.produceRequest(9, 0)
 		req.Topics[0].Partitions[0].Records = slices.Clone(b)
-		if p := w.request(req).(*kmsg.ProduceResponse).Topics[0].Partitions[0]; p.ErrorCode != 0 {
-			w.t.Fatalf("error code %d", p.ErrorCode)
-		}
+		assert.MustEqual(w.t, w.request(req).(*kmsg.ProduceResponse).Topics[0].Partitions[0].ErrorCode, 0, "error code")
 	}
 	return len(b)
 }
@@ -80,9 +79,7 @@ func TestFetchesFromFarAwayGetLessWhenMemoryIsScarce(t *testing.T) {
 			t.Fatalf("answer %d has %d bytes, with %d free", len(unread), got, free-taken)
 		}
 		taken += got / size * size
-		if left := w.h.FreeRecords(); left != free-taken {
-			t.Fatalf("%d bytes free, want %d", left, free-taken)
-		}
+		assert.MustEqual(t, w.h.FreeRecords(), free-taken, "bytes free")
 		if taken > free {
 			break
 		}
@@ -90,9 +87,7 @@ func TestFetchesFromFarAwayGetLessWhenMemoryIsScarce(t *testing.T) {
 	for _, resp := range unread {
 		resp.Release()
 	}
-	if left := w.h.FreeRecords(); left != free {
-		t.Errorf("%d bytes free after all answers were written, of %d", left, free)
-	}
+	assert.Equal(t, w.h.FreeRecords(), free, "bytes free after all answers were written")
 }
 
 func TestAFetchFromFarAwayThatReadsAgainGivesUpWhatItHad(t *testing.T) {
@@ -109,9 +104,7 @@ func TestAFetchFromFarAwayThatReadsAgainGivesUpWhatItHad(t *testing.T) {
 	req.MinBytes = 10 << 20 // It reads before it waits, and again when it does.
 	req.Topics[0].Partitions[0].PartitionMaxBytes = 1 << 20
 	w.request(req)
-	if left := w.h.FreeRecords(); left != free {
-		t.Errorf("%d bytes free, want %d", left, free)
-	}
+	assert.Equal(t, w.h.FreeRecords(), free, "bytes free")
 }
 
 // slowStore is a store that makes nothing durable until it is told to.

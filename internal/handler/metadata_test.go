@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/handler"
 )
 
@@ -32,9 +33,7 @@ func TestMetadataFindsATopicByItsID(t *testing.T) {
 		if err := kerr.ErrorForCode(got.ErrorCode); err != tt.want || got.TopicID != tt.id {
 			t.Errorf("%s asks for %x: error %v, topic id %x", tt.client, tt.id, err, got.TopicID)
 		}
-		if known := got.Topic != nil && *got.Topic == "t"; known != (tt.want == nil) {
-			t.Errorf("%s asks for %x: name %v", tt.client, tt.id, got.Topic)
-		}
+		assert.Equal(t, got.Topic != nil && *got.Topic == "t", tt.want == nil, "%s asks for %x: name %v", tt.client, tt.id, got.Topic)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/handler"
 	"muster/internal/metadata"
 	"muster/internal/record"
@@ -107,6 +108,9 @@ var linear = map[int16]bool{0: true, 13: true, 23: true, 30: true, 31: true, 49:
 const onceKnown = 40 << 10
 
 func TestNamingAThingAgainAndAgainTakesNoMoreThanNamingItOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much, in one goroutine")
+	}
 	w := newWorld(t)
 	w.create(metadata.NewTopic{Name: "big", Partitions: 1000, Replication: 1})
 	commit := &kmsg.OffsetCommitRequest{Version: 8, Group: "g", Generation: -1, Topics: []kmsg.OffsetCommitRequestTopic{{Topic: "big"}}}
@@ -162,9 +166,7 @@ func (w *world) fits(req kmsg.Request) {
 	if linear[req.Key()] {
 		most = 8 * len(frame)
 	}
-	if size > most || took > 64*len(frame)+32*onceKnown {
-		w.t.Errorf("%s: %d bytes were answered with %d, and took %d", what, len(frame), size, took)
-	}
+	assert.True(w.t, size <= most && took <= 64*len(frame)+32*onceKnown, "%s: %d bytes were answered with %d, and took %d", what, len(frame), size, took)
 }
 
 func TestWhatIsNamedTwiceIsRefusedWhereKafkaRefusesIt(t *testing.T) {
@@ -210,9 +212,7 @@ func TestOfACommitThatNamesAPartitionTwiceTheLastCounts(t *testing.T) {
 	}}
 	w.request(commit)
 	got := w.request(&kmsg.OffsetFetchRequest{Version: 8, Groups: []kmsg.OffsetFetchRequestGroup{{Group: "g"}}}).(*kmsg.OffsetFetchResponse).Groups[0].Topics
-	if len(got) != 1 || len(got[0].Partitions) != 2 || got[0].Partitions[0].Offset != 7 || got[0].Partitions[1].Offset != 9 {
-		t.Errorf("committed %+v", got)
-	}
+	assert.True(t, len(got) == 1 && len(got[0].Partitions) == 2 && got[0].Partitions[0].Offset == 7 && got[0].Partitions[1].Offset == 9, "committed %+v", got)
 }
 
 func TestOneRequestCreatesNoMorePartitionsThanKafkaAllows(t *testing.T) {
@@ -222,15 +222,11 @@ func TestOneRequestCreatesNoMorePartitionsThanKafkaAllows(t *testing.T) {
 		req.Topics = append(req.Topics, kmsg.CreateTopicsRequestTopic{Topic: "n" + strconv.Itoa(i), NumPartitions: 5000, ReplicationFactor: 1})
 	}
 	for _, r := range w.request(req).(*kmsg.CreateTopicsResponse).Topics {
-		if r.ErrorCode != kerr.PolicyViolation.Code {
-			t.Errorf("%s: error %d", r.Topic, r.ErrorCode)
-		}
+		assert.Equal(t, r.ErrorCode, kerr.PolicyViolation.Code, "%s: error", r.Topic)
 	}
 	req.Topics = req.Topics[:2]
 	for _, r := range w.request(req).(*kmsg.CreateTopicsResponse).Topics {
-		if r.ErrorCode != 0 {
-			t.Errorf("%s: error %d", r.Topic, r.ErrorCode)
-		}
+		assert.Equal(t, r.ErrorCode, 0, "%s: error", r.Topic)
 	}
 }
 
@@ -244,9 +240,7 @@ func TestAFilterOfGroupsIsHeldAgainstWhatCanMatch(t *testing.T) {
 		{nil, nil, 1}, {[]string{" empty ", "EMPTY", "x"}, []string{"Classic", "y"}, 1}, {[]string{"x", "y"}, nil, 0}, {nil, []string{"x"}, 0}, {[]string{"Stable"}, nil, 0},
 	} {
 		got := w.request(&kmsg.ListGroupsRequest{Version: 5, StatesFilter: tt.states, TypesFilter: tt.types}).(*kmsg.ListGroupsResponse).Groups
-		if len(got) != tt.want {
-			t.Errorf("states %q, types %q: %d groups", tt.states, tt.types, len(got))
-		}
+		assert.Equal(t, len(got), tt.want, "states %q, types %q: groups", tt.states, tt.types)
 	}
 }
 
@@ -257,7 +251,5 @@ func TestACommitForAPartitionThatDoesNotExistIsRefusedForItself(t *testing.T) {
 	}}
 	got := w.request(req).(*kmsg.OffsetCommitResponse).Topics[0].Partitions
 	missing := kerr.UnknownTopicOrPartition.Code
-	if len(got) != 3 || got[0].ErrorCode != missing || got[1].ErrorCode != 0 || got[2].ErrorCode != missing {
-		t.Errorf("%+v", got)
-	}
+	assert.True(t, len(got) == 3 && got[0].ErrorCode == missing && got[1].ErrorCode == 0 && got[2].ErrorCode == missing, "%+v", got)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/audit"
 	"muster/internal/handler"
 )
@@ -52,7 +53,5 @@ func TestTheAuditIsToldOfMembersThatPeopleRemove(t *testing.T) {
 		t.Errorf("of nobody it is told %s", summary(e))
 	}
 	w.byHTTP(leaves(member))
-	if e := summary(got()); e != "member-removed group g (member "+member+")" {
-		t.Errorf("it is told %s", e)
-	}
+	assert.Equal(t, summary(got()), "member-removed group g (member "+member+")", "it is told")
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/machine"
 )
 
@@ -16,9 +17,7 @@ func TestWhatIsAnsweredLaterDoesNotLieInTheFrame(t *testing.T) {
 	frame := req.AppendTo(nil)
 	got := kmsg.NewPtrWriteTxnMarkersRequest()
 	got.Version = 1
-	if err := got.ReadFrom(frame); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, got.ReadFrom(frame))
 	keepTags(got)
 	clear(frame) // It is used again.
 	if start := machine.TxnStartOf(&got.Markers[0].UnknownTags); start != 1234 || got.UnknownTags.Len() != 0 {

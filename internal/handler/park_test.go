@@ -9,6 +9,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/assert"
 )
 
 // fakeConn is a connection whose client hangs up when a test says so.
@@ -85,9 +87,7 @@ func TestAFetchThatWaitsEndsWithItsClient(t *testing.T) {
 	}()
 	w.request(waitingFetch(math.MaxInt32))
 	<-w.conn.over
-	if !w.conn.released {
-		t.Error("the frame was kept while the fetch waited")
-	}
+	assert.True(t, w.conn.released, "the frame was kept while the fetch waited")
 }
 
 func TestAFetchWithoutRoomToWaitIsAnsweredAtOnce(t *testing.T) {
@@ -105,9 +105,7 @@ func TestAFetchThatNeedNotWaitIsNotParked(t *testing.T) {
 	w.request(w.produceRequest(9, 0))
 	w.conn = newFakeConn()
 	w.request(waitingFetch(math.MaxInt32))
-	if len(w.conn.parked) > 0 {
-		t.Error("a fetch with an answer was parked")
-	}
+	assert.True(t, len(w.conn.parked) == 0, "a fetch with an answer was parked")
 }
 
 func TestNoFetchWaitsForLongerThanMinutes(t *testing.T) {
@@ -115,9 +113,7 @@ func TestNoFetchWaitsForLongerThanMinutes(t *testing.T) {
 		w := newWorld(t)
 		began := time.Now()
 		w.request(waitingFetch(math.MaxInt32))
-		if took := time.Since(began); took != 5*time.Minute {
-			t.Errorf("it waited for %s", took)
-		}
+		assert.Equal(t, time.Since(began), 5*time.Minute, "it waited for")
 		w.close()
 	})
 }
@@ -125,9 +121,7 @@ func TestNoFetchWaitsForLongerThanMinutes(t *testing.T) {
 func TestAJoinGroupThatWaitsEndsWithItsClient(t *testing.T) {
 	w := newWorld(t)
 	first := w.request(join("g", "", nil)).(*kmsg.JoinGroupResponse)
-	if first.ErrorCode != 0 {
-		t.Fatalf("the first member: error code %d", first.ErrorCode)
-	}
+	assert.MustEqual(t, first.ErrorCode, 0, "the first member: error code")
 	w.conn = newFakeConn()
 	go func() {
 		if size := <-w.conn.parked; size < 50_000 {
@@ -136,9 +130,7 @@ func TestAJoinGroupThatWaitsEndsWithItsClient(t *testing.T) {
 		close(w.conn.hangUp)
 	}()
 	// The first member does not join again.
-	if resp := w.request(join("g", "", make([]byte, 50_000))).(*kmsg.JoinGroupResponse); resp.ErrorCode == 0 {
-		t.Error("the member got into the group")
-	}
+	assert.True(t, w.request(join("g", "", make([]byte, 50_000))).(*kmsg.JoinGroupResponse).ErrorCode != 0, "the member got into the group")
 	<-w.conn.over
 }
 
@@ -147,7 +139,5 @@ func TestAJoinGroupWithoutRoomToWaitMayTryAgain(t *testing.T) {
 	w.conn = newFakeConn()
 	w.conn.full = true
 	resp := w.request(join("g", "", nil)).(*kmsg.JoinGroupResponse)
-	if resp.ErrorCode != kerr.CoordinatorNotAvailable.Code {
-		t.Errorf("error code %d", resp.ErrorCode)
-	}
+	assert.Equal(t, resp.ErrorCode, kerr.CoordinatorNotAvailable.Code, "error code")
 }

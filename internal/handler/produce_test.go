@@ -6,6 +6,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/handler"
 	"muster/internal/metadata"
 	"muster/internal/record"
@@ -25,9 +26,7 @@ func TestProduceNamesTheRecordsThatARefusalIsAbout(t *testing.T) {
 		req.Topics[0].Topic, req.Topics[0].TopicID = "compacted", w.c.Image().Topic("compacted").ID
 		req.Topics[0].Partitions[0].Records = b
 		got := w.request(req).(*kmsg.ProduceResponse).Topics[0].Partitions[0]
-		if got.ErrorCode != kerr.InvalidRecord.Code {
-			t.Fatalf("v%d: error %d", v, got.ErrorCode)
-		}
+		assert.MustEqual(t, got.ErrorCode, kerr.InvalidRecord.Code, "v%d: error", v)
 		if v < 8 {
 			continue // There is no place for more.
 		}
@@ -65,17 +64,11 @@ func TestAWideProduceKeepsTheOrderInEachPartition(t *testing.T) {
 			}
 		}
 		got := w.request(req).(*kmsg.ProduceResponse).Topics[0].Partitions
-		if len(got) != len(req.Topics[0].Partitions) {
-			t.Fatalf("%d answers", len(got))
-		}
+		assert.MustEqual(t, len(got), len(req.Topics[0].Partitions), "answers")
 		for at, p := range got {
-			if p.Partition != req.Topics[0].Partitions[at].Partition {
-				t.Fatalf("answer %d is for partition %d", at, p.Partition)
-			}
+			assert.MustEqual(t, p.Partition, req.Topics[0].Partitions[at].Partition, "answer %d is for partition", at)
 			if p.Partition == partitions {
-				if p.ErrorCode != kerr.UnknownTopicOrPartition.Code {
-					t.Errorf("error %d for a partition that is not there", p.ErrorCode)
-				}
+				assert.True(t, p.ErrorCode == kerr.UnknownTopicOrPartition.Code, "error %d for a partition that is not there", p.ErrorCode)
 				continue
 			}
 			if want := int64(at % each); p.ErrorCode != 0 || p.BaseOffset != want {
@@ -104,13 +97,9 @@ func TestSmallBatchesOfARequestAreMadeDurableTogether(t *testing.T) {
 			var ends []int64
 			w.store.began = func() { ends = append(ends, w.m.Get("t", 1).LogEndOffset()) }
 			for _, p := range w.request(req).(*kmsg.ProduceResponse).Topics[0].Partitions {
-				if p.ErrorCode != 0 {
-					t.Errorf("partition %d: error %d", p.Partition, p.ErrorCode)
-				}
+				assert.Equal(t, p.ErrorCode, 0, "partition %d: error", p.Partition)
 			}
-			if len(ends) != 2 || ends[0] != c.ends {
-				t.Errorf("the second partition had %d records, want %d at first", ends, c.ends)
-			}
+			assert.True(t, len(ends) == 2 && ends[0] == c.ends, "the second partition had %d records, want %d at first", ends, c.ends)
 		})
 	}
 }

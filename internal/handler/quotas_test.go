@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/auth"
 	"muster/internal/handler"
 	"muster/internal/metadata"
@@ -225,9 +226,7 @@ func TestAFetchOverTheQuotaIsEmptyAndWaits(t *testing.T) {
 	patient := limitedFetch(0, 0)
 	patient.MaxWaitMillis = 60_000 // For more than it may have.
 	resp, wait = fetch(patient)
-	if len(w.last.parked) != 0 {
-		t.Error("a fetch waits for more than it may have")
-	}
+	assert.Equal(t, len(w.last.parked), 0, "a fetch waits for more than it may have")
 	if records(resp) != 10*one || wait != 0 || resp.SessionID == 0 {
 		t.Fatalf("after the wait: %d bytes, session %d, waits %s", records(resp), resp.SessionID, wait)
 	}
@@ -246,9 +245,7 @@ func TestAFetchOverTheQuotaIsEmptyAndWaits(t *testing.T) {
 	if resp, wait = fetch(next); records(resp) != 10*one || wait != 0 {
 		t.Errorf("the session goes on with %d bytes, waits %s", records(resp), wait)
 	}
-	if n := w.store.held.Load(); n != 0 {
-		t.Errorf("%d reads were never given up", n)
-	}
+	assert.Equal(t, w.store.held.Load(), 0, "reads were never given up")
 }
 
 func TestChangesHaveWindowsOfTheirOwn(t *testing.T) {
@@ -262,9 +259,7 @@ func TestChangesHaveWindowsOfTheirOwn(t *testing.T) {
 		quota.Fetched:   {PerSecond: 7, Windows: 3, Window: 2 * time.Second},
 		quota.Mutations: {PerSecond: 7, Windows: 5, Window: 4 * time.Second, Full: true},
 	} {
-		if got := handler.QuotaLimit(image, kind, 7); got != want {
-			t.Errorf("%v: %+v, want %+v", kind, got, want)
-		}
+		assert.Equal(t, handler.QuotaLimit(image, kind, 7), want, "%v", kind)
 	}
 }
 
@@ -359,9 +354,7 @@ func TestChangesOverTheQuotaAreRefusedOrOnlyWaitedFor(t *testing.T) {
 			t.Errorf("step %d: error %v, told %d ms, mute for %s; want %v and %s", i, kerr.ErrorForCode(code), told, muted, step.code, step.wait)
 		}
 	}
-	if w.c.Image().Topic("a") != nil || len(w.c.Image().Topic("b").Partitions) != 21 {
-		t.Error("what was done is not what was answered")
-	}
+	assert.True(t, w.c.Image().Topic("a") == nil && len(w.c.Image().Topic("b").Partitions) == 21, "what was done is not what was answered")
 }
 
 func TestTopicsAreNotCreatedOnDemandOverTheQuota(t *testing.T) {

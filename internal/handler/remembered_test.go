@@ -6,6 +6,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/auth"
 	"muster/internal/handler"
 )
@@ -28,9 +29,7 @@ func (s *seat) produces() int16 {
 
 func (s *seat) want(code int16, when string) {
 	s.t.Helper()
-	if got := s.produces(); got != code {
-		s.t.Errorf("%s: error %d, not %d", when, got, code)
-	}
+	assert.Equal(s.t, s.produces(), code, "%s: error", when)
 }
 
 func TestAConnectionGoesByTheNewestRules(t *testing.T) {
@@ -118,8 +117,6 @@ func TestTheClientIDOfTheLastRequestIsKept(t *testing.T) {
 		if _, err := w.h.Serve(t.Context(), handler.Origin{Listener: "L", LastID: &last}, frame); err != nil {
 			t.Fatal(err)
 		}
-		if last != c.kept {
-			t.Errorf("%q is kept after %q", last, c.id)
-		}
+		assert.Equal(t, last, c.kept, "kept after %q", c.id)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/auth"
 	"muster/internal/coordinator"
 	"muster/internal/handler"
@@ -115,9 +116,7 @@ func TestTheTimeThatRequestsWaitDoesNotCount(t *testing.T) {
 	if _, err := s.h.Serve(t.Context(), handler.Origin{Listener: "L", Principal: auth.User("alice"), Conn: conn}, frame); err != nil {
 		t.Fatal(err)
 	}
-	if conn.muted != 0 {
-		t.Errorf("the wait for records counts: %s", conn.muted)
-	}
+	assert.Equal(t, conn.muted, 0, "the wait for records counts")
 	s.took = time.Second
 	for what, origin := range map[string]handler.Origin{
 		"a broker": {Listener: "L", Principal: "User:x", Broker: true}, "a login": {Listener: "L", Session: &fakeSession{}},

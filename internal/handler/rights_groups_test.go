@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/auth"
 	"muster/internal/metadata"
 )
@@ -67,9 +68,7 @@ func TestAMemberThatLosesItsRightIsToldSoByWhateverItDoes(t *testing.T) {
 	w.revoke(alice)
 	beat := kmsg.NewPtrHeartbeatRequest()
 	beat.Version, beat.Group, beat.MemberID, beat.Generation = 3, "g", id, generation
-	if got := w.as(alice, beat).(*kmsg.HeartbeatResponse).ErrorCode; got != groupDenied {
-		t.Errorf("Heartbeat: error %d", got)
-	}
+	assert.Equal(t, w.as(alice, beat).(*kmsg.HeartbeatResponse).ErrorCode, groupDenied, "Heartbeat: error")
 	sync := kmsg.NewPtrSyncGroupRequest()
 	sync.Version, sync.Group, sync.MemberID, sync.Generation = 3, "g", id, generation
 	if got := w.as(alice, sync).(*kmsg.SyncGroupResponse); got.ErrorCode != groupDenied || len(got.MemberAssignment) > 0 {
@@ -138,14 +137,10 @@ func TestOffsetsAreCommittedOnlyWhereTheClientMay(t *testing.T) {
 	}
 	w.may(alice, auth.Read, auth.Topic, "t")
 	w.may(alice, auth.Describe, auth.Topic, "other")
-	if got := commit(); !slices.Equal(got, []int16{groupDenied, groupDenied}) {
-		t.Errorf("without the group: %d", got)
-	}
+	assert.EqualSlices(t, commit(), []int16{groupDenied, groupDenied}, "without the group")
 	w.wantOffsets(root, 7, []int64{-1, -1}, 0, 0, 0)
 	w.may(alice, auth.Read, auth.Group, "g")
-	if got := commit(); !slices.Equal(got, []int16{0, topicDenied}) {
-		t.Errorf("with one of two topics: %d", got)
-	}
+	assert.EqualSlices(t, commit(), []int16{0, topicDenied}, "with one of two topics")
 	w.wantOffsets(root, 7, []int64{5, -1}, 0, 0, 0)
 }
 
@@ -153,13 +148,9 @@ func TestATopicThatMayNotBeReadIsDeniedWithoutTheCoordinator(t *testing.T) {
 	w := newGuardedWorld(t)
 	w.may(alice, auth.Read, auth.Group, "g")
 	for _, topic := range w.as(alice, committing("g")).(*kmsg.OffsetCommitResponse).Topics {
-		if topic.Partitions[0].ErrorCode != topicDenied {
-			t.Errorf("%s: error %d", topic.Topic, topic.Partitions[0].ErrorCode)
-		}
+		assert.Equal(t, topic.Partitions[0].ErrorCode, topicDenied, "%s: error", topic.Topic)
 	}
-	if n := w.members("g"); n != -1 {
-		t.Error("a commit of nothing made a group")
-	}
+	assert.Equal(t, w.members("g"), -1, "a commit of nothing made a group")
 }
 
 func TestOffsetsAreToldOnlyWhereTheClientMay(t *testing.T) {
@@ -178,9 +169,7 @@ func TestOffsetsAreToldOnlyWhereTheClientMay(t *testing.T) {
 	all := kmsg.NewPtrOffsetFetchRequest()
 	all.Version, all.Groups = 9, []kmsg.OffsetFetchRequestGroup{{Group: "g", MemberEpoch: -1}}
 	got := w.as(alice, all).(*kmsg.OffsetFetchResponse).Groups[0]
-	if got.ErrorCode != 0 || len(got.Topics) != 1 || got.Topics[0].Topic != "t" {
-		t.Errorf("all offsets: %+v", got)
-	}
+	assert.True(t, got.ErrorCode == 0 && len(got.Topics) == 1 && got.Topics[0].Topic == "t", "all offsets: %+v", got)
 }
 
 func TestTheCoordinatorIsToldOfWhatTheClientMayDescribe(t *testing.T) {
@@ -230,13 +219,9 @@ func TestGroupsAreDescribedListedAndDeletedEachForItself(t *testing.T) {
 	del := kmsg.NewPtrDeleteGroupsRequest()
 	del.Groups = []string{"theirs", "mine"}
 	for _, g := range w.as(alice, del).(*kmsg.DeleteGroupsResponse).Groups {
-		if want := map[string]int16{"mine": 0, "theirs": groupDenied}; g.ErrorCode != want[g.Group] {
-			t.Errorf("deleted %s: error %d", g.Group, g.ErrorCode)
-		}
+		assert.Equal(t, g.ErrorCode, map[string]int16{"mine": 0, "theirs": groupDenied}[g.Group], "deleted %s: error", g.Group)
 	}
-	if w.members("mine") != -1 || w.members("theirs") != 0 {
-		t.Error("the wrong group is gone")
-	}
+	assert.True(t, w.members("mine") == -1 && w.members("theirs") == 0, "the wrong group is gone")
 }
 
 func TestOffsetsAreDeletedOnlyWhereTheClientMay(t *testing.T) {
@@ -285,9 +270,7 @@ func TestAConsumerGroupThatHasATopicByAPatternIsHiddenToo(t *testing.T) {
 	beat.SubscribedTopicRegex, beat.Topics = &pattern, []kmsg.ConsumerGroupHeartbeatRequestTopic{}
 	for assigned := false; !assigned; runtime.Gosched() {
 		got := w.as(root, beat).(*kmsg.ConsumerGroupHeartbeatResponse)
-		if got.ErrorCode != 0 {
-			t.Fatalf("%+v", got)
-		}
+		assert.MustEqual(t, got.ErrorCode, 0, "%+v", got)
 		assigned = got.Assignment != nil && len(got.Assignment.Topics) > 0
 		beat.MemberEpoch = got.MemberEpoch
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/auth"
 	"muster/internal/coordinator"
 	"muster/internal/handler"
@@ -38,9 +39,7 @@ func TestAPatternFindsOnlyTopicsThatTheMemberMaySee(t *testing.T) {
 	defer cancel()
 	for ; ctx.Err() == nil; runtime.Gosched() {
 		got := w.from(origin, beat).(*kmsg.ConsumerGroupHeartbeatResponse)
-		if got.ErrorCode != 0 {
-			t.Fatalf("%+v", got)
-		}
+		assert.MustEqual(t, got.ErrorCode, 0, "%+v", got)
 		beat.MemberEpoch = got.MemberEpoch
 		if got.Assignment != nil && len(got.Assignment.Topics) > 0 {
 			if len(got.Assignment.Topics) > 1 || got.Assignment.Topics[0].TopicID != w.c.Image().Topic("seen").ID {

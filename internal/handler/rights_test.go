@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
-	"math"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/auth"
 	"muster/internal/handler"
 	"muster/internal/metadata"
@@ -44,9 +44,7 @@ func TestARightThatIsTakenAwayEndsAFetchSession(t *testing.T) {
 		w := newGuardedWorld(t)
 		w.may(alice, auth.Read, auth.Topic, "t")
 		id := w.as(alice, w.fetching(version, 0, 0)).(*kmsg.FetchResponse).SessionID
-		if id == 0 {
-			t.Fatal("there is no session")
-		}
+		assert.MustTrue(t, id != 0, "there is no session")
 		w.revoke(alice)
 		w.as(root, w.produceRequest(9, 0))
 		got := w.as(alice, w.fetching(version, id, 1)).(*kmsg.FetchResponse)
@@ -67,17 +65,16 @@ func TestARightThatIsTakenAwayEndsAFetchThatWaits(t *testing.T) {
 	w.may(alice, auth.Read, auth.Topic, "t")
 	conn, answered := newFakeConn(), make(chan kmsg.Response)
 	go func() {
-		req := waitingFetch(math.MaxInt32)
-		req.Topics[0].Partitions[0].PartitionMaxBytes = 1 << 20
+		req := waitingFetch(60_000)
+		// More than there will be: a read that goes on while the right is lost is not the last one.
+		req.Topics[0].Partitions[0].PartitionMaxBytes, req.MinBytes = 1<<20, 1<<20
 		answered <- w.from(handler.Origin{Listener: "L", Host: "127.0.0.1", Principal: alice, Conn: conn}, req)
 	}()
 	<-conn.parked
 	w.revoke(alice)
 	w.as(root, w.produceRequest(9, 0))
 	got := (<-answered).(*kmsg.FetchResponse).Topics[0].Partitions[0]
-	if got.ErrorCode != kerr.TopicAuthorizationFailed.Code || len(got.RecordBatches) > 0 {
-		t.Errorf("got %+v", got)
-	}
+	assert.True(t, got.ErrorCode == kerr.TopicAuthorizationFailed.Code && len(got.RecordBatches) == 0, "got %+v", got)
 }
 
 func TestAFetchSessionIsItsOwnersOnly(t *testing.T) {
@@ -89,26 +86,20 @@ func TestAFetchSessionIsItsOwnersOnly(t *testing.T) {
 		t.Errorf("somebody else in the session: %+v", got)
 	}
 	w.as(bob, w.fetching(12, id, -1))
-	if got := w.as(alice, w.fetching(12, id, 1)).(*kmsg.FetchResponse); got.ErrorCode != 0 {
-		t.Errorf("somebody else ended the session: error %d", got.ErrorCode)
-	}
+	assert.Equal(t, w.as(alice, w.fetching(12, id, 1)).(*kmsg.FetchResponse).ErrorCode, 0, "somebody else ended the session: error")
 }
 
 func TestWithoutAnAuthorizerEverythingIsAllowed(t *testing.T) {
 	w := &guardedWorld{newWorld(t)}
 	w.allow(rule(alice, auth.Deny, auth.All, auth.Topic, "t"))
-	if got := w.as(alice, w.produceRequest(9, 0)).(*kmsg.ProduceResponse).Topics[0].Partitions[0].ErrorCode; got != 0 {
-		t.Errorf("error %d", got)
-	}
+	assert.Equal(t, w.as(alice, w.produceRequest(9, 0)).(*kmsg.ProduceResponse).Topics[0].Partitions[0].ErrorCode, 0)
 }
 
 func TestTheBrokerItselfMayDoEverything(t *testing.T) {
 	w := newGuardedWorld(t)
 	req := kmsg.NewPtrMetadataRequest()
 	resp, err := w.h.Do(t.Context(), req)
-	if err != nil || len(resp.(*kmsg.MetadataResponse).Topics) == 0 {
-		t.Errorf("%+v, %v", resp, err)
-	}
+	assert.True(t, err == nil && len(resp.(*kmsg.MetadataResponse).Topics) != 0, "%+v, %v", resp, err)
 }
 
 func TestBrokersOfTheClusterNeedNoRules(t *testing.T) {
@@ -116,12 +107,8 @@ func TestBrokersOfTheClusterNeedNoRules(t *testing.T) {
 	marked := func(from handler.Origin) int16 {
 		return w.from(from, markers(1, 0, "t", 0)).(*kmsg.WriteTxnMarkersResponse).Markers[0].Topics[0].Partitions[0].ErrorCode
 	}
-	if got := marked(handler.Origin{Listener: "L", Host: "127.0.0.1", Principal: alice}); got != kerr.ClusterAuthorizationFailed.Code {
-		t.Errorf("a client writes a marker: error %d", got)
-	}
-	if got := marked(aBroker); got != 0 {
-		t.Errorf("who logged in as a broker writes a marker: error %d", got)
-	}
+	assert.Equal(t, marked(handler.Origin{Listener: "L", Host: "127.0.0.1", Principal: alice}), kerr.ClusterAuthorizationFailed.Code, "a client writes a marker: error")
+	assert.Equal(t, marked(aBroker), 0, "who logged in as a broker writes a marker: error")
 }
 
 func TestNobodyIsAnonymous(t *testing.T) {
@@ -130,9 +117,7 @@ func TestNobodyIsAnonymous(t *testing.T) {
 		t.Errorf("without the right: error %d", got)
 	}
 	w.may(auth.Anonymous, auth.Write, auth.Topic, "t")
-	if got := w.as("", w.produceRequest(9, 0)).(*kmsg.ProduceResponse).Topics[0].Partitions[0].ErrorCode; got != 0 {
-		t.Errorf("with the right: error %d", got)
-	}
+	assert.Equal(t, w.as("", w.produceRequest(9, 0)).(*kmsg.ProduceResponse).Topics[0].Partitions[0].ErrorCode, 0, "with the right: error")
 }
 
 func TestATopicIsNotCreatedForWhoMayNot(t *testing.T) {
@@ -162,9 +147,7 @@ func TestTheNameOfATopicKnownByItsIDIsToldToWhoMaySeeIt(t *testing.T) {
 	if got := w.as(alice, req).(*kmsg.DeleteTopicsResponse).Topics[0]; got.ErrorCode != topicDenied || got.Topic == nil || *got.Topic != "t" {
 		t.Errorf("who may see it: %+v", got)
 	}
-	if w.c.Image().Topic("t") == nil {
-		t.Error("the topic is gone")
-	}
+	assert.True(t, w.c.Image().Topic("t") != nil, "the topic is gone")
 }
 
 func TestOfManyTopicsEachHasItsRight(t *testing.T) {
@@ -186,9 +169,7 @@ func TestOfManyTopicsEachHasItsRight(t *testing.T) {
 		if i/2%3 == 0 {
 			want = 0
 		}
-		if got := topic.Partitions[0].ErrorCode; got != want {
-			t.Errorf("%s: error %d", topic.Topic, got)
-		}
+		assert.Equal(t, topic.Partitions[0].ErrorCode, want, "%s: error", topic.Topic)
 	}
 }
 
@@ -221,9 +202,7 @@ func TestOperationsThatAreToldAreThoseThatAreAllowed(t *testing.T) {
 	if want := bits(auth.Read, auth.Describe); topic != want || paged != want || cluster != 0 {
 		t.Errorf("topic %b and %b, cluster %b", topic, paged, cluster)
 	}
-	if classic != bits(auth.Delete, auth.Describe) || consumer != bits(auth.Describe) {
-		t.Errorf("groups %b and %b", classic, consumer)
-	}
+	assert.True(t, classic == bits(auth.Delete, auth.Describe) && consumer == bits(auth.Describe), "groups %b and %b", classic, consumer)
 	w.may(alice, auth.Alter, auth.Cluster, auth.ClusterName)
 	if _, cluster, _, _, _ = told(alice); cluster != bits(auth.Alter, auth.Describe) {
 		t.Errorf("cluster %b", cluster)
@@ -266,9 +245,7 @@ func TestADenialIsLoggedOnceAMinuteWithWhatWouldAllowIt(t *testing.T) {
 		t.Errorf("within the minute: %d lines, %d counted", n, len(*counted))
 	}
 	*now = now.Add(1)
-	if n := ask(); n != 2 {
-		t.Errorf("after the minute: %d lines", n)
-	}
+	assert.Equal(t, ask(), 2, "after the minute: lines")
 	elsewhere := handler.Origin{Listener: "L", Host: "10.0.0.1", Principal: alice}
 	if w.from(elsewhere, w.produceRequest(9, 0)); strings.Count(log.String(), "\n") != 2 {
 		t.Errorf("from another host: %s", log)

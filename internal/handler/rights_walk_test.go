@@ -11,6 +11,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/auth"
 	"muster/internal/handler"
 	"muster/internal/metadata"
@@ -67,9 +68,7 @@ func (w *guardedWorld) commit(n names) {
 	req := kmsg.NewPtrOffsetCommitRequest()
 	req.Version, req.Group, req.Generation = 8, n.group, -1
 	req.Topics = []kmsg.OffsetCommitRequestTopic{{Topic: n.topic, Partitions: []kmsg.OffsetCommitRequestTopicPartition{{Offset: 1}}}}
-	if got := w.as(root, req).(*kmsg.OffsetCommitResponse).Topics[0].Partitions[0].ErrorCode; got != 0 {
-		w.t.Fatalf("committed: error %d", got)
-	}
+	assert.MustEqual(w.t, w.as(root, req).(*kmsg.OffsetCommitResponse).Topics[0].Partitions[0].ErrorCode, 0, "committed: error")
 }
 
 // joinNew has a consumer group with a member.
@@ -92,9 +91,7 @@ func (w *guardedWorld) begin(n names) {
 	add := kmsg.NewPtrAddPartitionsToTxnRequest()
 	add.Version, add.TransactionalID, add.ProducerID, add.ProducerEpoch = 3, n.txn, p.ProducerID, p.ProducerEpoch
 	add.Topics = []kmsg.AddPartitionsToTxnRequestTopic{{Topic: n.topic, Partitions: []int32{0}}}
-	if got := w.as(root, add).(*kmsg.AddPartitionsToTxnResponse).Topics[0].Partitions[0].ErrorCode; got != 0 {
-		w.t.Fatalf("begun: error %d", got)
-	}
+	assert.MustEqual(w.t, w.as(root, add).(*kmsg.AddPartitionsToTxnResponse).Topics[0].Partitions[0].ErrorCode, 0, "begun: error")
 }
 
 // walked is one request of the walk.
@@ -230,9 +227,7 @@ func TestEveryVersionOfEveryAPINeedsExactlyTheRightsOfTheTable(t *testing.T) {
 		if problem := c.check(resp); problem != "" {
 			t.Errorf("%v: %s\n%+v", c, problem, resp)
 		}
-		if c.lacks == hasNone && len(c.needs) > 0 && w.c.Image() != before {
-			t.Errorf("%v changes the metadata", c)
-		}
+		assert.False(t, c.lacks == hasNone && len(c.needs) > 0 && w.c.Image() != before, "%v changes the metadata", c)
 	}
 }
 
@@ -335,9 +330,7 @@ func TestWhoHasNothingCannotTellWhatIsThere(t *testing.T) {
 	for _, c := range all {
 		there := w.as(c.who, c.request(t, c.version, c.names)).AppendTo(nil)
 		if c.idsIn > 0 && c.version >= c.idsIn {
-			if bytes.Contains(there, []byte(c.names.topic)) {
-				t.Errorf("%v tells the name of a topic that is known by its id", c)
-			}
+			assert.False(t, bytes.Contains(there, []byte(c.names.topic)), "%v tells the name of a topic that is known by its id", c)
 			continue
 		}
 		absent := c.names.absent()
@@ -345,8 +338,6 @@ func TestWhoHasNothingCannotTellWhatIsThere(t *testing.T) {
 		for _, of := range []auth.ResourceType{auth.Topic, auth.Group, auth.TransactionalID} {
 			not = bytes.ReplaceAll(not, []byte(absent.of(of)), []byte(c.names.of(of)))
 		}
-		if !bytes.Equal(there, not) {
-			t.Errorf("%v: what is there\n%q\nwhat is not\n%q", c, there, not)
-		}
+		assert.True(t, bytes.Equal(there, not), "%v: what is there\n%q\nwhat is not\n%q", c, there, not)
 	}
 }

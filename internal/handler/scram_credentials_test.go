@@ -7,13 +7,13 @@ import (
 	"crypto/sha512"
 	"fmt"
 	"hash"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/auth"
 	"muster/internal/auth/sasl"
 	"muster/internal/protocol"
@@ -74,16 +74,12 @@ func TestAUserThatWasSetCanLogInAndNothingElseIsTold(t *testing.T) {
 			t.Fatalf("%+v", resp)
 		}
 		for i, info := range resp.Results[0].CredentialInfos {
-			if info.Mechanism != int8(i+1) || info.Iterations != 4096 {
-				t.Errorf("%+v", info)
-			}
+			assert.True(t, info.Mechanism == int8(i+1) && info.Iterations == 4096, "%+v", info)
 		}
 		raw := resp.AppendTo(nil)
 		for _, c := range w.c.Image().Users.Credentials("alice") {
 			for _, secret := range [][]byte{c.Salt, c.StoredKey, c.ServerKey, upsert(t, "alice", c.Hash).SaltedPassword} {
-				if bytes.Contains(raw, secret) {
-					t.Error("the answer has a secret")
-				}
+				assert.False(t, bytes.Contains(raw, secret), "the answer has a secret")
 			}
 		}
 	}
@@ -116,19 +112,13 @@ func TestUsersAreAlteredAndDescribedWithKafkasErrors(t *testing.T) {
 			t.Errorf("%q: %v, want %v", name, is, want)
 		}
 	}
-	if names := w.c.Image().Users.Names(); !slices.Equal(names, []string{"a short one", "good", "other length"}) {
-		t.Errorf("users %q", names)
-	}
+	assert.EqualSlices(t, w.c.Image().Users.Names(), []string{"a short one", "good", "other length"}, "users")
 	resp := w.describeUsers("nobody", "good", "twice", "good", "twice", "only good")
 	for _, r := range resp.Results {
 		want := map[string]*kerr.Error{"nobody": kerr.ResourceNotFound, "only good": kerr.ResourceNotFound, "good": kerr.DuplicateResource, "twice": kerr.DuplicateResource}[r.User]
-		if kerr.TypedErrorForCode(r.ErrorCode) != want || r.ErrorMessage == nil || len(r.CredentialInfos) != 0 {
-			t.Errorf("%+v, want %v", r, want)
-		}
+		assert.True(t, kerr.TypedErrorForCode(r.ErrorCode) == want && r.ErrorMessage != nil && len(r.CredentialInfos) == 0, "%+v, want %v", r, want)
 	}
-	if len(resp.Results) != 4 || resp.ErrorCode != 0 {
-		t.Errorf("%+v", resp)
-	}
+	assert.True(t, len(resp.Results) == 4 && resp.ErrorCode == 0, "%+v", resp)
 	all := []kmsg.AlterUserSCRAMCredentialsRequestDeletion{{Name: "good", Mechanism: 1}, {Name: "a short one", Mechanism: 2}, {Name: "other length", Mechanism: 1}}
 	if got := w.alterUsers(&kmsg.AlterUserSCRAMCredentialsRequest{Deletions: all}); got["good"] != nil || w.c.Image().Users != nil {
 		t.Errorf("%v", got)
@@ -139,6 +129,9 @@ func TestUsersAreAlteredAndDescribedWithKafkasErrors(t *testing.T) {
 }
 
 func TestThousandsOfUsersInARequest(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much, in one goroutine")
+	}
 	const many = 10_000
 	w := emptyWorld(t)
 	one := upsert(t, "", 1)
@@ -150,29 +143,21 @@ func TestThousandsOfUsersInARequest(t *testing.T) {
 		names = append(names, one.Name)
 	}
 	for name, err := range w.alterUsers(req) {
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		assert.MustEqual(t, err, nil, "%s", name)
 	}
 	for _, resp := range []*kmsg.DescribeUserSCRAMCredentialsResponse{w.describeUsers(), w.describeUsers(names...)} {
-		if len(resp.Results) != many || resp.Results[many-1].ErrorCode != 0 {
-			t.Errorf("%d users", len(resp.Results))
-		}
+		assert.True(t, len(resp.Results) == many && resp.Results[many-1].ErrorCode == 0, "%d users", len(resp.Results))
 	}
 	if got := w.describeUsers(make([]string, 200_000)...); got.ErrorCode != kerr.InvalidRequest.Code || len(got.Results) != 0 {
 		t.Errorf("%d results", len(got.Results))
 	}
 	long := strings.Repeat("n", 30_000)
-	if got := w.describeUsers(long); len(*got.Results[0].ErrorMessage) > 300 {
-		t.Error("the answer has the name a second time")
-	}
+	assert.True(t, len(*w.describeUsers(long).Results[0].ErrorMessage) <= 300, "the answer has the name a second time")
 	req.Upsertions = make([]kmsg.AlterUserSCRAMCredentialsRequestUpsertion, 200_000)
 	if got := w.request(req).(*kmsg.AlterUserSCRAMCredentialsResponse); len(got.Results) != 1 || got.Results[0].ErrorCode != kerr.InvalidRequest.Code {
 		t.Errorf("%d results", len(got.Results))
 	}
-	if w.c.Image().Users.Len() != many {
-		t.Error("users are gone")
-	}
+	assert.Equal(t, w.c.Image().Users.Len(), many, "users are gone")
 }
 
 func TestTheSecretOfBrokersIsRotatedByWhoMayAlterTheCluster(t *testing.T) {
@@ -182,9 +167,7 @@ func TestTheSecretOfBrokersIsRotatedByWhoMayAlterTheCluster(t *testing.T) {
 		protocol.AskRotate(&req.UnknownTags)
 		req.Upsertions = users
 		got := w.as(who, req).(*kmsg.AlterUserSCRAMCredentialsResponse).Results
-		if len(got) != 1 {
-			t.Fatalf("%+v", got)
-		}
+		assert.MustEqual(t, len(got), 1, "%+v", got)
 		return got[0]
 	}
 	if got := rotate(alice); got.ErrorCode != kerr.ClusterAuthorizationFailed.Code {

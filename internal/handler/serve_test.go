@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/audit"
 	"muster/internal/cluster"
 	"muster/internal/coordinator"
@@ -307,9 +308,7 @@ func TestATimestampThatNobodyKnowsIsRefusedBeforeAllElse(t *testing.T) {
 			{Topic: "t", Partitions: []kmsg.ListOffsetsRequestTopicPartition{{Timestamp: -7, CurrentLeaderEpoch: 77}}},
 		}}
 		for _, topic := range w.request(req).(*kmsg.ListOffsetsResponse).Topics {
-			if got := topic.Partitions[0].ErrorCode; got != kerr.UnsupportedVersion.Code {
-				t.Errorf("v%d, %s: error %d", version, topic.Topic, got)
-			}
+			assert.Equal(t, topic.Partitions[0].ErrorCode, kerr.UnsupportedVersion.Code, "v%d, %s: error", version, topic.Topic)
 		}
 	}
 }
@@ -381,13 +380,9 @@ func TestDescribeTopicPartitionsPages(t *testing.T) {
 		req.Cursor = &cursor
 	}
 	want := []string{"__consumer_offsets0", "__consumer_offsets1", "__consumer_offsets2", "__transaction_state0", "__transaction_state1", "big0", "big1", "big2", "big3", "big4", "t0", "t1"}
-	if len(seen) != len(want) {
-		t.Fatalf("seen %v", seen)
-	}
+	assert.MustEqual(t, len(seen), len(want), "seen %v", seen)
 	for i := range want {
-		if seen[i] != want[i] {
-			t.Fatalf("seen %v", seen)
-		}
+		assert.MustEqual(t, seen[i], want[i], "seen %v", seen)
 	}
 }
 

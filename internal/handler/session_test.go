@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/audit"
 	"muster/internal/handler"
 )
@@ -48,15 +49,11 @@ func TestASessionLearnsTheLibraryOfItsClient(t *testing.T) {
 	for version, want := range map[int16]string{2: "", 3: "lib 1.2", 4: "lib 1.2"} {
 		s := &fakeSession{}
 		w.from(handler.Origin{Listener: "L", Session: s}, &kmsg.ApiVersionsRequest{Version: version, ClientSoftwareName: "lib", ClientSoftwareVersion: "1.2"})
-		if s.library != want {
-			t.Errorf("v%d: %q, not %q", version, s.library, want)
-		}
+		assert.Equal(t, s.library, want, "v%d", version)
 	}
 	s := &fakeSession{}
 	w.from(handler.Origin{Listener: "L", Session: s}, &kmsg.ApiVersionsRequest{Version: 3, ClientSoftwareName: "no name\n", ClientSoftwareVersion: "1.2"})
-	if s.library != "" {
-		t.Errorf("a name that is refused: %q", s.library)
-	}
+	assert.Equal(t, s.library, "", "a name that is refused")
 }
 
 func TestALoginGoesToTheSessionOfItsConnection(t *testing.T) {
@@ -75,9 +72,7 @@ func TestALoginGoesToTheSessionOfItsConnection(t *testing.T) {
 		if string(s.token) != "it is me" || got.ErrorCode != 0 || got.ErrorMessage != nil || string(got.SASLAuthBytes) != "welcome" {
 			t.Errorf("v%d: token %q, answered %+v", version, s.token, got)
 		}
-		if version >= 1 && got.SessionLifetimeMillis != 7000 {
-			t.Errorf("v%d: the session lasts %d ms", version, got.SessionLifetimeMillis)
-		}
+		assert.False(t, version >= 1 && got.SessionLifetimeMillis != 7000, "v%d: the session lasts %d ms", version, got.SessionLifetimeMillis)
 		s.login = handler.Login{Error: kerr.SaslAuthenticationFailed, Message: "no"}
 		got = w.from(origin, &kmsg.SASLAuthenticateRequest{Version: version, SASLAuthBytes: bytes.Repeat([]byte("x"), 1<<20)}).(*kmsg.SASLAuthenticateResponse)
 		if got.ErrorCode != 58 || got.ErrorMessage == nil || *got.ErrorMessage != "no" || len(s.token) != 128<<10 {

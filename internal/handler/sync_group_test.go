@@ -5,6 +5,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/assert"
 )
 
 // From version 5 on a member says which protocol it goes by (KIP-559). Kafka
@@ -25,9 +27,7 @@ func TestSyncGroupWithoutProtocolIsRefusedFromVersion5(t *testing.T) {
 	} {
 		req := kmsg.NewPtrSyncGroupRequest()
 		req.Version, req.Group, req.MemberID, req.Protocol, req.ProtocolType = c.version, "g", "m", c.protocol, c.kind
-		if code := w.request(req).(*kmsg.SyncGroupResponse).ErrorCode; code != c.want.Code {
-			t.Errorf("%s: code %d, should be %d", c.what, code, c.want.Code)
-		}
+		assert.Equal(t, w.request(req).(*kmsg.SyncGroupResponse).ErrorCode, c.want.Code, "%s: code", c.what)
 	}
 }
 
@@ -39,9 +39,7 @@ func TestSyncGroupWithoutProtocolIsRefusedToWhoMayNotReadTheGroup(t *testing.T) 
 	req.Version, req.Group, req.MemberID, req.ProtocolType = 5, "g", "m", &kind
 	for want, protocol := range map[*kerr.Error]*string{kerr.InconsistentGroupProtocol: nil, kerr.GroupAuthorizationFailed: &name} {
 		req.Protocol = protocol
-		if code := w.as(alice, req).(*kmsg.SyncGroupResponse).ErrorCode; code != want.Code {
-			t.Errorf("code %d, should be %d", code, want.Code)
-		}
+		assert.Equal(t, w.as(alice, req).(*kmsg.SyncGroupResponse).ErrorCode, want.Code, "code")
 	}
 	if len(*counted) != 1 {
 		t.Errorf("%v are counted as denied", *counted)

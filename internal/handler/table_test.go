@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/assert"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write what a test finds out of date")
@@ -16,9 +18,7 @@ var rewrite = flag.Bool("rewrite", false, "write what a test finds out of date")
 const compatibilityDoc = "../../docs/compatibility.md"
 
 func TestTableIsSortedAndWithinWhatKmsgKnows(t *testing.T) {
-	if !slices.IsSortedFunc(table, func(a, b Entry) int { return int(a.Key) - int(b.Key) }) {
-		t.Error("the table is not in the order of keys")
-	}
+	assert.True(t, slices.IsSortedFunc(table, func(a, b Entry) int { return int(a.Key) - int(b.Key) }), "the table is not in the order of keys")
 	for _, e := range table {
 		req := kmsg.RequestForKey(e.Key)
 		if req == nil || e.Max > req.MaxVersion() || e.Min > e.Max || e.serveMin() > e.Max {
@@ -83,15 +83,9 @@ else, or an unknown key, ends the connection, as in Kafka.
 func TestCompatibilityDocIsCurrent(t *testing.T) {
 	want := compatibility()
 	if *rewrite {
-		if err := os.WriteFile(compatibilityDoc, want, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(compatibilityDoc, want, 0o644))
 	}
 	got, err := os.ReadFile(compatibilityDoc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s is out of date; make generate writes it", compatibilityDoc)
-	}
+	assert.Must(t, err)
+	assert.True(t, bytes.Equal(got, want), "%s is out of date; make generate writes it", compatibilityDoc)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/handler"
 	"muster/internal/metadata"
 	"muster/internal/meter"
@@ -22,9 +23,7 @@ func TestTrafficOfTopicsIsCounted(t *testing.T) {
 	var want meter.Traffic
 	check := func(what string) {
 		t.Helper()
-		if got := topics.Read("t"); got != want {
-			t.Errorf("%s: %+v, want %+v", what, got, want)
-		}
+		assert.Equal(t, topics.Read("t"), want, "%s", what)
 	}
 	for v := int16(3); v <= 13; v++ {
 		w.request(w.produceRequest(v, 0, 1))
@@ -42,9 +41,7 @@ func TestTrafficOfTopicsIsCounted(t *testing.T) {
 	got := records(w.request(fetch).(*kmsg.FetchResponse))
 	want.Fetched, want.BytesOut = 1, uint64(got)
 	check("fetched")
-	if got != 11*int(one) {
-		t.Errorf("%d bytes are fetched", got)
-	}
+	assert.Equal(t, got, 11*int(one), "bytes are fetched")
 	fetch.Topics[0].Partitions[0].FetchOffset = 1 << 40
 	w.request(fetch)
 	want.Fetched, want.Failed = 2, 1
@@ -54,9 +51,7 @@ func TestTrafficOfTopicsIsCounted(t *testing.T) {
 	w.request(strange)
 	fetch.Topics[0].Topic = "made-up"
 	w.request(fetch)
-	if topics.Read("made-up") != (meter.Traffic{}) {
-		t.Error("a topic is counted that does not exist")
-	}
+	assert.Equal(t, topics.Read("made-up"), meter.Traffic{}, "a topic is counted that does not exist")
 	check("in the end")
 }
 
@@ -66,18 +61,12 @@ func TestWaitsForQuotasAreTold(t *testing.T) {
 	w.opts.Throttled = func(k quota.Kind, wait time.Duration) { waits[k] += wait }
 	w.h = handler.New(w.opts)
 	w.produce("alice", "app")
-	if len(waits) != 0 {
-		t.Errorf("without quotas: %v", waits)
-	}
+	assert.Equal(t, len(waits), 0, "without quotas: %v", waits)
 	w.set("alice", "-", metadata.ProducerByteRate, 1)
 	wait, _ := w.produce("alice", "app")
-	if wait == 0 || waits[quota.Produced] != wait || len(waits) != 1 {
-		t.Errorf("told %v, waits %s", waits, wait)
-	}
+	assert.True(t, wait != 0 && waits[quota.Produced] == wait && len(waits) == 1, "told %v, waits %s", waits, wait)
 	w.set("bob", "-", metadata.ConsumerByteRate, 1)
 	_, _, first := w.ask("bob", "app", limitedFetch(0, -1))
 	_, _, second := w.ask("bob", "app", limitedFetch(0, -1))
-	if first+second == 0 || waits[quota.Fetched] != first+second {
-		t.Errorf("told %v, waits %s", waits, first+second)
-	}
+	assert.True(t, first+second != 0 && waits[quota.Fetched] == first+second, "told %v, waits %s", waits, first+second)
 }

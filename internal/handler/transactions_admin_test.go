@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/coordinator"
 	"muster/internal/handler"
 	"muster/internal/metadata"
@@ -86,12 +87,8 @@ func TestTransactionsAreDescribed(t *testing.T) {
 	if x.ErrorCode != 0 || x.State != "Ongoing" || x.ProducerID != pid || x.ProducerEpoch != epoch || x.TimeoutMillis != 60_000 || x.StartTimestamp <= 0 {
 		t.Errorf("%+v", x)
 	}
-	if len(x.Topics) != 1 || x.Topics[0].Topic != "t" || !slices.Equal(x.Topics[0].Partitions, []int32{0, 1}) {
-		t.Errorf("its partitions are %+v", x.Topics)
-	}
-	if states["none"].ErrorCode != kerr.TransactionalIDNotFound.Code || states[""].ErrorCode != kerr.InvalidRequest.Code {
-		t.Errorf("%+v", states)
-	}
+	assert.True(t, len(x.Topics) == 1 && x.Topics[0].Topic == "t" && slices.Equal(x.Topics[0].Partitions, []int32{0, 1}), "its partitions are %+v", x.Topics)
+	assert.True(t, states["none"].ErrorCode == kerr.TransactionalIDNotFound.Code && states[""].ErrorCode == kerr.InvalidRequest.Code, "%+v", states)
 }
 
 func TestClientsAreToldWhichFeaturesThereAre(t *testing.T) {
@@ -147,17 +144,11 @@ func TestATopicThatATransactionalProducerAsksForCanHoldTransactions(t *testing.T
 		w.metadataOf(name)
 		return w.c.Image().Topic(name).Set["muster.redis.layout"]
 	}
-	if got := layout("before"); got != "" {
-		t.Errorf("before: %q", got)
-	}
+	assert.Equal(t, layout("before"), "", "before")
 	w.initTxn("x")
-	if got := layout("after"); got != "indexed" {
-		t.Errorf("after: %q", got)
-	}
+	assert.Equal(t, layout("after"), "indexed", "after")
 	now = now.Add(time.Hour)
-	if got := layout("later"); got != "" {
-		t.Errorf("later: %q", got)
-	}
+	assert.Equal(t, layout("later"), "", "later")
 }
 
 func TestOnlySoManyTransactionalClientsAreRemembered(t *testing.T) {
@@ -172,9 +163,7 @@ func TestOnlySoManyTransactionalClientsAreRemembered(t *testing.T) {
 		}
 	}
 	w.metadataOf("after")
-	if got := w.c.Image().Topic("after").Set["muster.redis.layout"]; got != "" {
-		t.Errorf("a client is remembered after a thousand others: %q", got)
-	}
+	assert.Equal(t, w.c.Image().Topic("after").Set["muster.redis.layout"], "", "a client is remembered after a thousand others")
 }
 
 func TestTheCoordinatorOfATransactionIsFound(t *testing.T) {
@@ -187,11 +176,7 @@ func TestTheCoordinatorOfATransactionIsFound(t *testing.T) {
 		if version >= 4 {
 			code, node = resp.Coordinators[0].ErrorCode, resp.Coordinators[0].NodeID
 		}
-		if code != 0 || node != 1 {
-			t.Errorf("v%d: error %d, node %d", version, code, node)
-		}
+		assert.True(t, code == 0 && node == 1, "v%d: error %d, node %d", version, code, node)
 	}
-	if !metadata.IsInternal(metadata.TransactionsTopic) {
-		t.Error("its topic is not internal")
-	}
+	assert.True(t, metadata.IsInternal(metadata.TransactionsTopic), "its topic is not internal")
 }

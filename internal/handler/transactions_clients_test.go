@@ -2,12 +2,12 @@ package handler_test
 
 import (
 	"math"
-	"slices"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/metadata"
 )
 
@@ -16,20 +16,14 @@ func TestNobodyButABrokerRaisesTheCoordinatorEpoch(t *testing.T) {
 		w, pid, epoch := begun(t)
 		stranger := markers(pid, epoch, topic, 0)
 		stranger.Markers[0].CoordinatorEpoch = math.MaxInt32
-		if codes := w.marked(stranger); !slices.Equal(codes, []int16{0}) {
-			t.Fatalf("%s: a stranger's marker: %v", topic, codes)
-		}
+		assert.MustEqualSlices(t, w.marked(stranger), []int16{0}, "%s: a stranger's marker", topic)
 		broker := markers(pid, epoch+1, topic, 0)
 		broker.Markers[0].CoordinatorEpoch = 1
-		if codes := codesOf(w.byBroker(broker)); !slices.Equal(codes, []int16{0}) {
-			t.Errorf("%s: a broker's marker after it: %v", topic, codes)
-		}
+		assert.EqualSlices(t, codesOf(w.byBroker(broker)), []int16{0}, "%s: a broker's marker after it", topic)
 		for _, older := range []int32{0, -1, math.MinInt32} { // Below 0 is a broker's word to itself.
 			stale := markers(pid, epoch+2, topic, 0)
 			stale.Markers[0].CoordinatorEpoch = older
-			if codes := w.marked(stale); !slices.Equal(codes, []int16{kerr.TransactionCoordinatorFenced.Code}) {
-				t.Errorf("%s: a marker of epoch %d: %v", topic, older, codes)
-			}
+			assert.EqualSlices(t, w.marked(stale), []int16{kerr.TransactionCoordinatorFenced.Code}, "%s: a marker of epoch %d", topic, older)
 		}
 	}
 }
@@ -53,12 +47,8 @@ func TestAClientMayAddPartitionsInTheBrokersForm(t *testing.T) {
 		}
 		return got.Transactions[0].Topics[0].Partitions[0].ErrorCode
 	}
-	if got := code(add("t", "x")); got != 0 {
-		t.Errorf("a partition of its own: %d", got)
-	}
-	if got := code(add(metadata.OffsetsTopic, "x")); got != kerr.TopicAuthorizationFailed.Code {
-		t.Errorf("an internal topic: %d", got)
-	}
+	assert.Equal(t, code(add("t", "x")), 0, "a partition of its own")
+	assert.Equal(t, code(add(metadata.OffsetsTopic, "x")), kerr.TopicAuthorizationFailed.Code, "an internal topic")
 	if got := add("t", "x", "y"); got.ErrorCode != kerr.ClusterAuthorizationFailed.Code {
 		t.Errorf("two transactions: %+v", got)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/coordinator"
 	"muster/internal/handler"
 	"muster/internal/machine"
@@ -21,9 +22,7 @@ func (w *world) initTxn(id string) (pid int64, epoch int16) {
 	req := kmsg.NewPtrInitProducerIDRequest()
 	req.Version, req.TransactionalID, req.TransactionTimeoutMillis = 4, &id, 60_000
 	resp := w.request(req).(*kmsg.InitProducerIDResponse)
-	if resp.ErrorCode != 0 {
-		w.t.Fatalf("init: error %d", resp.ErrorCode)
-	}
+	assert.MustEqual(w.t, resp.ErrorCode, 0, "init: error")
 	return resp.ProducerID, resp.ProducerEpoch
 }
 
@@ -92,9 +91,7 @@ func begun(t *testing.T) (w *world, pid int64, epoch int16) {
 	t.Helper()
 	w = newWorld(t)
 	pid, epoch = w.initTxn("x")
-	if codes := w.add("x", pid, epoch, "t", 0); !slices.Equal(codes, []int16{0, 0}) {
-		t.Fatalf("added: %v", codes)
-	}
+	assert.MustEqualSlices(t, w.add("x", pid, epoch, "t", 0), []int16{0, 0}, "added")
 	id := "x"
 	if got := w.produceTxn(11, &id, txnBatch(t, pid, epoch, 0)); got[0].ErrorCode != 0 {
 		t.Fatalf("produced: %+v", got)
@@ -118,9 +115,7 @@ func TestATransactionIsSeenWhenItIsDecided(t *testing.T) {
 	if got := describe(); got.CurrentTxnStartOffset != 0 || got.CoordinatorEpoch != -1 || got.ProducerID != pid {
 		t.Errorf("producer %+v", got)
 	}
-	if code := w.end("x", pid, epoch, false); code != 0 {
-		t.Fatalf("error %d", code)
-	}
+	assert.MustEqual(t, w.end("x", pid, epoch, false), 0)
 	w.decided(2)
 	got := w.fetched(1)
 	if want := []kmsg.FetchResponseTopicPartitionAbortedTransaction{{ProducerID: pid, FirstOffset: 0}}; len(got.RecordBatches) == 0 || !slices.EqualFunc(got.AbortedTransactions, want, sameAborted) {
@@ -152,15 +147,11 @@ func TestBatchesOfATransactionNeedItsIDAndOneProducer(t *testing.T) {
 	} {
 		for _, version := range []int16{9, 12} {
 			for _, p := range w.produceTxn(version, tt.id, tt.batches...) {
-				if p.ErrorCode != tt.want.Code {
-					t.Errorf("v%d, partition %d: error %d, want %v", version, p.Partition, p.ErrorCode, tt.want)
-				}
+				assert.True(t, p.ErrorCode == tt.want.Code, "v%d, partition %d: error %d, want %v", version, p.Partition, p.ErrorCode, tt.want)
 			}
 		}
 	}
-	if end := w.m.Get("t", 0).LogEndOffset(); end != 0 {
-		t.Errorf("%d records were appended", end)
-	}
+	assert.Equal(t, w.m.Get("t", 0).LogEndOffset(), 0, "records were appended")
 }
 
 func TestABatchOfSomebodyElsesTransactionIsRefused(t *testing.T) {
@@ -180,9 +171,7 @@ func TestABatchOfSomebodyElsesTransactionIsRefused(t *testing.T) {
 			t.Errorf("%s: %+v", *tt.id, got)
 		}
 	}
-	if end := w.m.Get("t", 0).LogEndOffset(); end != 1 {
-		t.Errorf("the log ends at %d", end)
-	}
+	assert.Equal(t, w.m.Get("t", 0).LogEndOffset(), 1, "the log ends")
 }
 
 func TestQuestionsAboutTransactionsAreForBrokersOnly(t *testing.T) {
@@ -198,9 +187,7 @@ func TestQuestionsAboutTransactionsAreForBrokersOnly(t *testing.T) {
 			t.Errorf("v%d of a client: %+v", version, got)
 		}
 		got := w.byBroker(req).(*kmsg.AddPartitionsToTxnResponse)
-		if got.ErrorCode != 0 || len(got.Transactions) != 1 || got.Transactions[0].Topics[0].Partitions[0].ErrorCode != 0 {
-			t.Errorf("v%d: %+v", version, got)
-		}
+		assert.True(t, got.ErrorCode == 0 && len(got.Transactions) == 1 && got.Transactions[0].Topics[0].Partitions[0].ErrorCode == 0, "v%d: %+v", version, got)
 		if start := machine.TxnStartOf(&got.Transactions[0].Topics[0].Partitions[0].UnknownTags); start <= 0 {
 			t.Errorf("v%d: the transaction began at %d", version, start)
 		}
@@ -259,13 +246,9 @@ func TestMarkersAreForPartitionsThatExistAndAreNotTheBrokersOwn(t *testing.T) {
 		{metadata.OffsetsTopic, 0, nil}, {"t", 0, nil},
 	} {
 		got := w.marked(markers(7, 0, tt.topic, tt.part))
-		if len(got) != 1 || kerr.TypedErrorForCode(got[0]) != tt.want {
-			t.Errorf("%s-%d: %v, want %v", tt.topic, tt.part, got, tt.want)
-		}
+		assert.True(t, len(got) == 1 && kerr.TypedErrorForCode(got[0]) == tt.want, "%s-%d: %v, want %v", tt.topic, tt.part, got, tt.want)
 	}
-	if end := w.m.Get(metadata.TransactionsTopic, 0).LogEndOffset(); end != 0 {
-		t.Errorf("there are %d records in the log of transactions", end)
-	}
+	assert.Equal(t, w.m.Get(metadata.TransactionsTopic, 0).LogEndOffset(), 0, "records in the log of transactions")
 }
 
 func TestARequestOfABrokerDoesNotHoldUpTheNext(t *testing.T) {
@@ -277,14 +260,10 @@ func TestARequestOfABrokerDoesNotHoldUpTheNext(t *testing.T) {
 	must(t, err)
 	clear(frame) // It is used again.
 	flush := <-w.store.flushes
-	if !resp.Pending() {
-		t.Error("it is answered before the marker is durable")
-	}
+	assert.True(t, resp.Pending(), "it is answered before the marker is durable")
 	flush()
 	got := w.decode(req, resp).(*kmsg.WriteTxnMarkersResponse).Markers
-	if len(got) != 1 || got[0].ProducerID != 7 || got[0].Topics[0].Partitions[0].ErrorCode != 0 {
-		t.Errorf("%+v", got)
-	}
+	assert.True(t, len(got) == 1 && got[0].ProducerID == 7 && got[0].Topics[0].Partitions[0].ErrorCode == 0, "%+v", got)
 }
 
 func TestClientsCannotAddInternalTopicsToTransactions(t *testing.T) {
@@ -292,13 +271,9 @@ func TestClientsCannotAddInternalTopicsToTransactions(t *testing.T) {
 	pid, epoch := w.initTxn("x")
 	for _, name := range []string{metadata.OffsetsTopic, metadata.TransactionsTopic} {
 		want := []int16{kerr.TopicAuthorizationFailed.Code, kerr.OperationNotAttempted.Code}
-		if got := w.add("x", pid, epoch, name, 0); !slices.Equal(got, want) {
-			t.Errorf("%s: %v", name, got)
-		}
+		assert.EqualSlices(t, w.add("x", pid, epoch, name, 0), want, "%s", name)
 	}
-	if got, want := w.add("x", pid, epoch, "none", 0), []int16{kerr.UnknownTopicOrPartition.Code, kerr.OperationNotAttempted.Code}; !slices.Equal(got, want) {
-		t.Errorf("a topic that does not exist: %v", got)
-	}
+	assert.EqualSlices(t, w.add("x", pid, epoch, "none", 0), []int16{kerr.UnknownTopicOrPartition.Code, kerr.OperationNotAttempted.Code}, "a topic that does not exist")
 }
 
 func TestOffsetsInATransactionForAPartitionThatDoesNotExistAreRefusedForThemselves(t *testing.T) {
@@ -335,14 +310,10 @@ func TestAMarkerForOffsetsIsTheGroupCoordinatorsToWrite(t *testing.T) {
 	}
 	commit := markers(pid, epoch, metadata.OffsetsTopic, coordinator.PartitionFor("g", 3))
 	commit.Markers[0].Committed = true
-	if codes := w.marked(commit); !slices.Equal(codes, []int16{0}) {
-		t.Fatalf("%v", codes)
-	}
+	assert.MustEqualSlices(t, w.marked(commit), []int16{0})
 	fetch := &kmsg.OffsetFetchRequest{Version: 8, RequireStable: true, Groups: []kmsg.OffsetFetchRequestGroup{{Group: "g"}}}
 	got := w.request(fetch).(*kmsg.OffsetFetchResponse).Groups[0].Topics
-	if len(got) != 1 || got[0].Partitions[0].Offset != 4 || got[0].Partitions[0].ErrorCode != 0 {
-		t.Errorf("committed are %+v", got)
-	}
+	assert.True(t, len(got) == 1 && got[0].Partitions[0].Offset == 4 && got[0].Partitions[0].ErrorCode == 0, "committed are %+v", got)
 }
 
 func TestProducerIDsInBlocksAreThisBrokersOwn(t *testing.T) {
@@ -352,7 +323,5 @@ func TestProducerIDsInBlocksAreThisBrokersOwn(t *testing.T) {
 		t.Error("a client was given producer ids")
 	}
 	resp, err := w.h.Do(t.Context(), kmsg.NewPtrAllocateProducerIDsRequest())
-	if err != nil || resp.(*kmsg.AllocateProducerIDsResponse).ProducerIDLen < 1 {
-		t.Errorf("%+v, %v", resp, err)
-	}
+	assert.True(t, err == nil && resp.(*kmsg.AllocateProducerIDsResponse).ProducerIDLen >= 1, "%+v, %v", resp, err)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/handler"
 	"muster/internal/metadata"
 	"muster/internal/protocol"
@@ -107,13 +108,9 @@ func TestVersionsThatAreNotServedEndTheConnection(t *testing.T) {
 				}
 				continue
 			}
-			if err != nil {
-				t.Fatalf("ApiVersions v%d: %v", v, err)
-			}
+			assert.Must(t, err, "ApiVersions v%d", v)
 			got := w.decode(&kmsg.ApiVersionsRequest{Version: 0}, resp).(*kmsg.ApiVersionsResponse)
-			if got.ErrorCode != kerr.UnsupportedVersion.Code || len(got.ApiKeys) != 1 {
-				t.Errorf("ApiVersions v%d: %+v", v, got)
-			}
+			assert.True(t, got.ErrorCode == kerr.UnsupportedVersion.Code && len(got.ApiKeys) == 1, "ApiVersions v%d: %+v", v, got)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package metadata
 import (
 	"testing"
 
+	"muster/internal/assert"
 	"muster/internal/metadata/config"
 )
 
@@ -14,15 +15,9 @@ func TestDrainedBrokersLeadOnlyIfNoOtherCan(t *testing.T) {
 		var got []int32
 		for _, b := range image.MayLeadAll() {
 			got = append(got, b.ID)
-			if all := len(want) == 3; !all && !image.MayLead(b.ID) {
-				t.Errorf("%q: broker %d may not lead", set, b.ID)
-			}
+			assert.False(t, !(len(want) == 3) && !image.MayLead(b.ID), "%q: broker %d may not lead", set, b.ID)
 		}
-		if len(got) != len(want) || got[0] != want[0] {
-			t.Errorf("%q: %v may lead, want %v", set, got, want)
-		}
-		if image.MayLead(7) {
-			t.Errorf("%q: a broker that is not there may lead", set)
-		}
+		assert.True(t, len(got) == len(want) && got[0] == want[0], "%q: %v may lead, want %v", set, got, want)
+		assert.False(t, image.MayLead(7), "%q: a broker that is not there may lead", set)
 	}
 }

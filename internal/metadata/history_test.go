@@ -3,6 +3,7 @@ package metadata
 import (
 	"testing"
 
+	"muster/internal/assert"
 	"muster/internal/metadata/config"
 )
 
@@ -21,12 +22,8 @@ func TestPartitionsOfTheHistoryShareItsSize(t *testing.T) {
 			t.Errorf("shared %t: %+v", c.shared, got)
 		}
 		for name, value := range got.Set {
-			if err := config.CheckTopic(name, value); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, config.CheckTopic(name, value))
 		}
 	}
-	if JournalOf(HistoryTopic) != OffsetsTopic {
-		t.Error("its leaders are not those of the groups")
-	}
+	assert.Equal(t, JournalOf(HistoryTopic), OffsetsTopic, "its leaders are not those of the groups")
 }

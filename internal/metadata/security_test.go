@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"muster/internal/assert"
 	"muster/internal/auth"
 	"muster/internal/metadata/config"
 )
@@ -18,9 +19,7 @@ import (
 func imageWith(t *testing.T, set map[string]string) *Image {
 	t.Helper()
 	defaults, err := config.NewBroker(set)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return NewImage(defaults)
 }
 
@@ -107,9 +106,7 @@ func TestQuotasAreAskedInKafkasOrder(t *testing.T) {
 func checkSameQuotas(t *rapid.T, q *Quotas, model map[QuotaEntity]map[string]float64) {
 	size := 0
 	for e, set := range model {
-		if !maps.Equal(q.Of(e), set) {
-			t.Fatalf("%+v has %v, want %v", e, q.Of(e), set)
-		}
+		assert.MustEqualMaps(t, q.Of(e), set, "%+v", e)
 		size += len(e.User.Name) + len(e.ClientID.Name) + len(e.IP.Name)
 		for key := range set {
 			size += len(key) + 8
@@ -119,9 +116,7 @@ func checkSameQuotas(t *rapid.T, q *Quotas, model map[QuotaEntity]map[string]flo
 	if len(entities) != len(model) || q.Len() != len(model) || q.Size() != size || (q == nil) != (len(model) == 0) {
 		t.Fatalf("%d entities (%d) of %d bytes, want %d of %d", len(entities), q.Len(), q.Size(), len(model), size)
 	}
-	if !slices.IsSortedFunc(entities, QuotaEntity.compare) {
-		t.Fatalf("not in order: %+v", entities)
-	}
+	assert.MustTrue(t, slices.IsSortedFunc(entities, QuotaEntity.compare), "not in order: %+v", entities)
 }
 
 func TestEntitiesAreListedInOneOrder(t *testing.T) {
@@ -133,9 +128,7 @@ func TestEntitiesAreListedInOneOrder(t *testing.T) {
 	for _, e := range slices.Backward(want) {
 		edit.SetQuotas(e, map[string]float64{ProducerByteRate: 1})
 	}
-	if got := edit.Image().Quotas.Entities(); !slices.Equal(got, want) {
-		t.Errorf("%+v", got)
-	}
+	assert.EqualSlices(t, edit.Image().Quotas.Entities(), want)
 }
 
 func TestUsersAreThoseThatWereSet(t *testing.T) {
@@ -169,9 +162,7 @@ func checkSameUsers(t *rapid.T, u *Users, model map[string][]Credential) {
 		size += len(name)
 		for _, c := range list {
 			got, ok := u.Credential(name, c.Hash)
-			if !ok || !got.Equal(c) {
-				t.Fatalf("%s has not what was set", name)
-			}
+			assert.MustTrue(t, ok && got.Equal(c), "%s has not what was set", name)
 			size += len(c.Salt) + len(c.StoredKey)
 		}
 		if got := u.Credentials(name); len(got) != len(list) || !slices.IsSortedFunc(got, func(a, b Credential) int { return int(a.Hash) - int(b.Hash) }) {
@@ -226,18 +217,12 @@ func TestSettingsSayWhetherRulesCountAndForWhom(t *testing.T) {
 	}
 	edit.RemoveRule(r.ID())
 	edit.RemoveRule("none")
-	if edit.Image().Rules.Has(r) {
-		t.Error("the rule is still there")
-	}
+	assert.False(t, edit.Image().Rules.Has(r), "the rule is still there")
 	for _, name := range []string{authorizerSetting, superUsersSetting, allowEveryoneSetting} {
-		if !config.BrokerDef(name).Static {
-			t.Errorf("%s may be altered, and the image does not see it", name)
-		}
+		assert.True(t, config.BrokerDef(name).Static, "%s may be altered, and the image does not see it", name)
 	}
 	bad, err := config.NewBroker(map[string]string{"super.users": "nobody"})
-	if err == nil && CheckPolicy(bad) == nil {
-		t.Error("a super user without a type is taken")
-	}
+	assert.False(t, err == nil && CheckPolicy(bad) == nil, "a super user without a type is taken")
 }
 
 func TestARotatedSecretIsKnownBeforeItIsUsedAndTheOldOneAcceptedAfterwards(t *testing.T) {
@@ -310,8 +295,6 @@ func TestATopicIsShownToWhoMayDescribeIt(t *testing.T) {
 		for _, r := range c.rules {
 			edit.AddRule(r)
 		}
-		if got := edit.Image().Shows("t", c.who); got != c.want {
-			t.Errorf("%s: %v", c.name, got)
-		}
+		assert.Equal(t, edit.Image().Shows("t", c.who), c.want, "%s", c.name)
 	}
 }

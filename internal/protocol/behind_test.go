@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/assert"
 )
 
 func TestBehindPassesThroughTheWire(t *testing.T) {
@@ -16,13 +18,9 @@ func TestBehindPassesThroughTheWire(t *testing.T) {
 		req.Groups = append(req.Groups, asks, silent)
 		r := Request{Key: req.Key(), Version: version, Body: req.AppendTo(nil)}
 		got, err := r.Decode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		groups := got.(*kmsg.OffsetFetchRequest).Groups
-		if !AsksBehind(&groups[0].UnknownTags) || AsksBehind(&groups[1].UnknownTags) {
-			t.Errorf("v%d: the groups are %+v", version, groups)
-		}
+		assert.True(t, AsksBehind(&groups[0].UnknownTags) && !AsksBehind(&groups[1].UnknownTags), "v%d: the groups are %+v", version, groups)
 
 		for _, want := range []Behind{{}, {Records: 7}, {Records: 1 << 40, AtLeast: true}} {
 			resp := kmsg.NewPtrOffsetFetchResponse()
@@ -34,9 +32,7 @@ func TestBehindPassesThroughTheWire(t *testing.T) {
 			resp.Groups = append(resp.Groups, g)
 			read := kmsg.NewPtrOffsetFetchResponse()
 			read.Version = version
-			if err := read.ReadFrom(resp.AppendTo(nil)); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, read.ReadFrom(resp.AppendTo(nil)))
 			partitions := read.Groups[0].Topics[0].Partitions
 			if got := GetBehind(&partitions[0].UnknownTags); got == nil || *got != want {
 				t.Errorf("v%d: %+v came back as %+v", version, want, got)

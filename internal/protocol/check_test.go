@@ -1,10 +1,11 @@
 package protocol
 
 import (
-	"reflect"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/assert"
 )
 
 func TestCheckPassesThroughTheWire(t *testing.T) {
@@ -16,9 +17,7 @@ func TestCheckPassesThroughTheWire(t *testing.T) {
 	req.Topics = append(req.Topics, asks, silent, short)
 	r := Request{Key: req.Key(), Body: req.AppendTo(nil)}
 	got, err := r.Decode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for i, want := range []bool{true, false, false} {
 		if from, ok := AsksCheck(&got.(*kmsg.DescribeTopicPartitionsRequest).Topics[i].UnknownTags); ok != want || ok && from != 1<<40 {
 			t.Errorf("topic %d: %d, %v", i, from, ok)
@@ -33,14 +32,8 @@ func TestCheckPassesThroughTheWire(t *testing.T) {
 	topic.Partitions = append(topic.Partitions, p, kmsg.NewDescribeTopicPartitionsResponseTopicPartition(), bad)
 	resp.Topics = append(resp.Topics, topic)
 	read := kmsg.NewPtrDescribeTopicPartitionsResponse()
-	if err := read.ReadFrom(resp.AppendTo(nil)); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, read.ReadFrom(resp.AppendTo(nil)))
 	partitions := read.Topics[0].Partitions
-	if got := GetCheck(&partitions[0].UnknownTags); !reflect.DeepEqual(got, want) {
-		t.Errorf("%+v", got)
-	}
-	if GetCheck(&partitions[1].UnknownTags) != nil || GetCheck(&partitions[2].UnknownTags) != nil {
-		t.Error("there is a check where there is none")
-	}
+	assert.DeepEqual(t, GetCheck(&partitions[0].UnknownTags), want)
+	assert.True(t, GetCheck(&partitions[1].UnknownTags) == nil && GetCheck(&partitions[2].UnknownTags) == nil, "there is a check where there is none")
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/assert"
 )
 
 // meter counts, and has room up to a limit.
@@ -49,12 +51,8 @@ func checkMemory(t *testing.T, key, version int16, body []byte) {
 	})
 	runtime.KeepAlive(body)
 	name := kmsg.NameForKey(key)
-	if err != nil {
-		t.Fatalf("%s v%d: %v", name, version, err)
-	}
-	if took < -slack {
-		t.Fatalf("%s v%d: it took %d bytes", name, version, took)
-	}
+	assert.Must(t, err, "%s v%d", name, version)
+	assert.MustTrue(t, took >= -slack, "%s v%d: it took %d bytes", name, version, took)
 	if counted := m.held / andAnswer; counted+slack < took || counted > 3*max(took, 0)+slack {
 		t.Errorf("%s v%d: %d bytes counted for %d", name, version, counted, took)
 	}
@@ -129,19 +127,13 @@ func TestARequestWithoutRoomIsNotDecoded(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
-	if allocs > 20 {
-		t.Errorf("%v allocations for a request that is refused", allocs)
-	}
+	assert.True(t, allocs <= 20, "%v allocations for a request that is refused", allocs)
 }
 
 func TestAPendingResponseTakesWhatItIsSaidToUntilItIsComplete(t *testing.T) {
 	resp := NewPending()
 	resp.Weigh(1000)
-	if got := resp.Memory(); got != 1000 {
-		t.Errorf("%d bytes while it is pending", got)
-	}
+	assert.Equal(t, resp.Memory(), 1000, "bytes while it is pending")
 	resp.Complete(&Request{Key: 12}, kmsg.NewPtrHeartbeatResponse())
-	if got := resp.Memory(); got != len(resp.Parts[0].Bytes) {
-		t.Errorf("%d bytes when it is complete", got)
-	}
+	assert.Equal(t, resp.Memory(), len(resp.Parts[0].Bytes), "bytes when it is complete")
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"unsafe"
+
+	"muster/internal/assert"
 )
 
 // openWith opens a heartbeat of a client, as a connection does whose last request had
@@ -18,16 +20,10 @@ func openWith(t *testing.T, last string, id *string) Request {
 		frame = append(binary.BigEndian.AppendUint16(frame, uint16(len(*id))), *id...)
 	}
 	r, err := ParseHeader(append(frame, "body"...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	r.ClientID = last
-	if err := r.Open(); err != nil {
-		t.Fatal(err)
-	}
-	if string(r.Body) != "body" {
-		t.Errorf("the body is %q", r.Body)
-	}
+	assert.Must(t, r.Open())
+	assert.Equal(t, string(r.Body), "body", "the body")
 	return r
 }
 

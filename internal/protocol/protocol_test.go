@@ -11,6 +11,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/store"
 )
 
@@ -100,9 +101,7 @@ func TestDecodeGivesBackWhatWasEncoded(t *testing.T) {
 			return
 		}
 		r, err := ParseHeader(f.AppendRequest(nil, req, 99)[4:])
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		if err := r.Open(); err != nil {
 			t.Fatalf("%s v%d: %v", kmsg.NameForKey(key), version, err)
 		}
@@ -134,9 +133,7 @@ func TestBytesAfterARequestAreIgnored(t *testing.T) {
 	// array, which is one byte here, takes four.
 	r := Request{Key: 3, Version: 13, Body: []byte{0, 0, 0, 0, 1, 0, 0}}
 	req, err := r.Decode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if m := req.(*kmsg.MetadataRequest); m.Topics != nil || m.AllowAutoTopicCreation {
 		t.Errorf("decoded as %+v", m)
 	}
@@ -191,9 +188,7 @@ func TestNoStringIsLongerThanOlderVersionsCanSay(t *testing.T) {
 func checkProduce(t *testing.T, want *kmsg.ProduceRequest, r *Request) {
 	t.Helper()
 	got, err := r.ParseProduce()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if got.Acks != want.Acks || got.TimeoutMillis != want.TimeoutMillis || !reflect.DeepEqual(got.TransactionalID, want.TransactionID) {
 		t.Fatalf("v%d: head differs: %+v", r.Version, got)
 	}
@@ -203,9 +198,7 @@ func checkProduce(t *testing.T, want *kmsg.ProduceRequest, r *Request) {
 			if !ok || p.First != (i == 0) || p.Index != part.Partition || !bytes.Equal(p.Records, part.Records) {
 				t.Fatalf("v%d: got %+v %v, want %+v", r.Version, p, ok, part)
 			}
-			if r.Version < 13 && p.Topic != topic.Topic || r.Version >= 13 && p.TopicID != topic.TopicID {
-				t.Fatalf("v%d: topic differs", r.Version)
-			}
+			assert.MustTrue(t, (r.Version >= 13 || p.Topic == topic.Topic) && (r.Version < 13 || p.TopicID == topic.TopicID), "v%d: topic differs", r.Version)
 		}
 	}
 	if p, ok := got.Next(); ok || got.Err() != nil {
@@ -227,9 +220,7 @@ func TestEncodeFetchIsReadByKmsgInEveryVersion(t *testing.T) {
 		}}
 		r := Request{Key: KeyFetch, Version: version, CorrelationID: 5}
 		out, err := r.EncodeFetch(resp)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		checkFetch(t, version, flatten(t, out), records)
 	}
 }
@@ -245,9 +236,7 @@ func flatten(t *testing.T, r *Response) []byte {
 	for _, p := range r.Parts {
 		if p.Bytes == nil {
 			loaded, err := p.Records.Load()
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			p.Bytes = loaded
 		}
 		b = append(b, p.Bytes...)
@@ -266,13 +255,9 @@ func checkFetch(t *testing.T, version int16, frame, records []byte) {
 	if n := int(frame[0])<<24 | int(frame[1])<<16 | int(frame[2])<<8 | int(frame[3]); n != len(frame)-4 {
 		t.Fatalf("v%d: length %d of %d", version, n, len(frame)-4)
 	}
-	if err := got.ReadFrom(frame[head:]); err != nil {
-		t.Fatalf("v%d: %v", version, err)
-	}
+	assert.Must(t, got.ReadFrom(frame[head:]), "v%d", version)
 	a, b := got.Topics[0].Partitions, got.Topics[1].Partitions[0]
-	if !bytes.Equal(a[0].RecordBatches, records) || string(b.RecordBatches) != "23456" {
-		t.Fatalf("v%d: records differ", version)
-	}
+	assert.MustTrue(t, bytes.Equal(a[0].RecordBatches, records) && string(b.RecordBatches) == "23456", "v%d: records differ", version)
 	if a[0].Partition != 3 || a[0].HighWatermark != 10 || a[0].LastStableOffset != 9 || a[1].ErrorCode != 1 || a[1].AbortedTransactions != nil {
 		t.Fatalf("v%d: got %+v", version, a)
 	}
@@ -282,9 +267,7 @@ func checkFetch(t *testing.T, version int16, frame, records []byte) {
 	if told := len(got.Brokers) == 2 && got.Brokers[0].Port == 9092 && got.Brokers[0].Rack == nil && *got.Brokers[1].Rack == "r"; told != (version >= 16) {
 		t.Fatalf("v%d: brokers %+v", version, got.Brokers)
 	}
-	if again := got.AppendTo(nil); !bytes.Equal(again, frame[head:]) {
-		t.Fatalf("v%d: kmsg writes other bytes", version)
-	}
+	assert.MustTrue(t, bytes.Equal(got.AppendTo(nil), frame[head:]), "v%d: kmsg writes other bytes", version)
 }
 
 func FuzzRequest(f *testing.F) {

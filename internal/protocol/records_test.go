@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/assert"
 )
 
 func TestRecordsPassThroughTheWire(t *testing.T) {
@@ -14,13 +16,9 @@ func TestRecordsPassThroughTheWire(t *testing.T) {
 	req.Topics = append(req.Topics, asks, silent)
 	r := Request{Key: req.Key(), Body: req.AppendTo(nil)}
 	got, err := r.Decode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	topics := got.(*kmsg.DescribeTopicPartitionsRequest).Topics
-	if !AsksRecords(&topics[0].UnknownTags) || AsksRecords(&topics[1].UnknownTags) {
-		t.Errorf("%+v", topics)
-	}
+	assert.True(t, AsksRecords(&topics[0].UnknownTags) && !AsksRecords(&topics[1].UnknownTags), "%+v", topics)
 	for _, want := range []int64{0, 7, 1 << 40, -1} {
 		resp := kmsg.NewPtrDescribeTopicPartitionsResponse()
 		topic, p, short := kmsg.NewDescribeTopicPartitionsResponseTopic(), kmsg.NewDescribeTopicPartitionsResponseTopicPartition(), kmsg.NewDescribeTopicPartitionsResponseTopicPartition()
@@ -29,9 +27,7 @@ func TestRecordsPassThroughTheWire(t *testing.T) {
 		topic.Partitions = append(topic.Partitions, p, short)
 		resp.Topics = append(resp.Topics, topic)
 		read := kmsg.NewPtrDescribeTopicPartitionsResponse()
-		if err := read.ReadFrom(resp.AppendTo(nil)); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, read.ReadFrom(resp.AppendTo(nil)))
 		partitions := read.Topics[0].Partitions
 		if got, ok := GetRecords(&partitions[0].UnknownTags); !ok || got != want {
 			t.Errorf("%d, %v, want %d", got, ok, want)
@@ -46,12 +42,8 @@ func TestAsksBesideOtherTags(t *testing.T) {
 	var tags kmsg.Tags
 	tags.Set(1, nil)
 	tags.Set(1<<20, nil)
-	if AsksRecords(&tags) || AsksBehind(&tags) {
-		t.Error("other tags ask")
-	}
+	assert.True(t, !AsksRecords(&tags) && !AsksBehind(&tags), "other tags ask")
 	AskRecords(&tags)
 	AskBehind(&tags)
-	if !AsksRecords(&tags) || !AsksBehind(&tags) {
-		t.Error("other tags hide what is asked for")
-	}
+	assert.True(t, AsksRecords(&tags) && AsksBehind(&tags), "other tags hide what is asked for")
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"testing"
 	"testing/synctest"
+
+	"muster/internal/assert"
 )
 
 // A small batch that unpacks to very much is refused as soon as that is known.
@@ -40,14 +42,10 @@ func TestPackedBatchesTakeTurnsToBeUnpacked(t *testing.T) {
 		b, err := Build(template, []Record{{Value: []byte("v")}})
 		must(t, err)
 		err = b.Scan(func(Meta) error {
-			if got := len(scanning) > 0; got != (c != None) {
-				t.Errorf("%s: it has a turn: %v", c, got)
-			}
+			assert.Equal(t, len(scanning) > 0, c != None, "%s: it has a turn", c)
 			return nil
 		})
-		if err != nil || len(scanning) > 0 {
-			t.Errorf("%s: %v; %d turns are taken", c, err, len(scanning))
-		}
+		assert.True(t, err == nil && len(scanning) == 0, "%s: %v; %d turns are taken", c, err, len(scanning))
 	}
 }
 
@@ -71,9 +69,7 @@ func TestABatchThatIsRepackedWaitsForItsTurn(t *testing.T) {
 			t.Error("it has not waited")
 		default:
 			<-scanning
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, (<-done))
 		}
 	})
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/klauspost/compress/snappy"
 	"pgregory.net/rapid"
+
+	"muster/internal/assert"
 )
 
 // must ends the test if something fails that has to work.
@@ -49,16 +51,12 @@ func TestBuildThenEachGivesTheSameRecordsWithEveryCodec(t *testing.T) {
 		want := sample(50)
 		b, err := Build(tmpl, want)
 		must(t, err)
-		if err := b.ValidateProduced(); err != nil {
-			t.Fatalf("%s: %v", c, err)
-		}
+		assert.Must(t, b.ValidateProduced(), "%s", c)
 		got := collect(t, b)
 		for i := range want {
 			want[i].Offset = 42 + int64(i)
 		}
-		if !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: records differ", c)
-		}
+		assert.DeepEqual(t, got, want, "%s: records differ", c)
 		if b.LastOffset() != 91 || b.MaxTimestamp() != want[49].Timestamp {
 			t.Errorf("%s: header says last offset %d, max timestamp %d", c, b.LastOffset(), b.MaxTimestamp())
 		}
@@ -69,9 +67,7 @@ func TestNullAndEmptyKeysAndValuesStayApart(t *testing.T) {
 	b, err := Build(PlainTemplate(), []Record{{Key: nil, Value: []byte{}}, {OffsetDelta: 1, Key: []byte{}, Value: nil}})
 	must(t, err)
 	got := collect(t, b)
-	if got[0].Key != nil || got[0].Value == nil || got[1].Key == nil || !got[1].Tombstone() {
-		t.Errorf("got %+v", got)
-	}
+	assert.True(t, got[0].Key == nil && got[0].Value != nil && got[1].Key != nil && got[1].Tombstone(), "got %+v", got)
 }
 
 func TestXerialFramedSnappyIsRead(t *testing.T) {
@@ -89,9 +85,7 @@ func TestXerialFramedSnappyIsRead(t *testing.T) {
 	binary.BigEndian.PutUint32(b[8:], uint32(len(b)-lengthOverhead))
 	b[22] |= byte(Snappy)
 	Batch(b).seal()
-	if got := collect(t, b); len(got) != 20 {
-		t.Errorf("got %d records", len(got))
-	}
+	assert.Equal(t, len(collect(t, b)), 20, "records")
 }
 
 func TestSetLogAppendTimeKeepsTheChecksumRight(t *testing.T) {
@@ -100,9 +94,7 @@ func TestSetLogAppendTimeKeepsTheChecksumRight(t *testing.T) {
 	b.SetLogAppendTime(77)
 	must(t, b.Check())
 	for _, r := range collect(t, b) {
-		if r.Timestamp != 77 {
-			t.Errorf("timestamp %d", r.Timestamp)
-		}
+		assert.Equal(t, r.Timestamp, 77, "timestamp")
 	}
 }
 
@@ -129,9 +121,7 @@ func TestValidateProducedRefusesWhatProducersMayNotSend(t *testing.T) {
 		b, err := Build(PlainTemplate(), sample(3))
 		must(t, err)
 		c.edit(b)
-		if err := b.ValidateProduced(); !errors.Is(err, c.want) {
-			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
-		}
+		assert.ErrorIs(t, b.ValidateProduced(), c.want, "%s", c.name)
 	}
 }
 
@@ -140,9 +130,7 @@ func TestNextSplitsBatchesAndNoticesTruncation(t *testing.T) {
 	must(t, err)
 	two := append(bytes.Clone(b), b...)
 	first, rest, err := Next(two)
-	if err != nil || !bytes.Equal(first, b) || len(rest) != len(b) {
-		t.Fatalf("first %d rest %d err %v", len(first), len(rest), err)
-	}
+	assert.MustTrue(t, err == nil && bytes.Equal(first, b) && len(rest) == len(b), "first %d rest %d err %v", len(first), len(rest), err)
 	for n := range len(b) {
 		if _, _, err := Next(b[:n]); !errors.Is(err, ErrTruncated) {
 			t.Fatalf("%d bytes: %v", n, err)
@@ -152,9 +140,7 @@ func TestNextSplitsBatchesAndNoticesTruncation(t *testing.T) {
 
 func TestSequencesWrapToZero(t *testing.T) {
 	for _, c := range []struct{ seq, n, want int32 }{{5, 3, 8}, {math.MaxInt32, 0, math.MaxInt32}, {math.MaxInt32, 1, 0}, {math.MaxInt32 - 1, 4, 2}} {
-		if got := AddSequence(c.seq, c.n); got != c.want {
-			t.Errorf("AddSequence(%d, %d) = %d, want %d", c.seq, c.n, got, c.want)
-		}
+		assert.Equal(t, AddSequence(c.seq, c.n), c.want, "AddSequence(%d, %d)", c.seq, c.n)
 	}
 }
 
@@ -188,9 +174,7 @@ func TestAnyRecordsSurviveTheRoundTrip(t *testing.T) {
 		if err := b.Each(func(r *Record) error { got = append(got, *r); return nil }); err != nil {
 			t.Fatal(err)
 		}
-		if !reflect.DeepEqual(got, recs) {
-			t.Fatalf("got %+v want %+v", got, recs)
-		}
+		assert.MustDeepEqual(t, got, recs)
 		i := 0
 		err = b.ScanKeys(func(k *Keyed) error {
 			if r := &recs[i]; k.Offset != r.Offset || k.Timestamp != r.Timestamp || k.HasKey != (r.Key != nil) || !bytes.Equal(k.Key, r.Key) || k.Tombstone != r.Tombstone() {
@@ -199,9 +183,7 @@ func TestAnyRecordsSurviveTheRoundTrip(t *testing.T) {
 			i++
 			return nil
 		})
-		if err != nil || i != len(recs) {
-			t.Fatalf("%d records scanned, of %d: %v", i, len(recs), err)
-		}
+		assert.MustTrue(t, err == nil && i == len(recs), "%d records scanned, of %d: %v", i, len(recs), err)
 	})
 }
 
@@ -234,6 +216,9 @@ func TestFilterKeepsWhatIsWanted(t *testing.T) {
 
 // What is kept of a batch that unpacks to very much takes no more memory than its bytes.
 func TestFilterHoldsNothingUnpacked(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much, in one goroutine")
+	}
 	tmpl := PlainTemplate()
 	tmpl.Codec = ZSTD
 	large := Record{OffsetDelta: 1, Key: []byte("k"), Value: make([]byte, 32<<20), Headers: make([]Header, 1<<18)}
@@ -263,9 +248,7 @@ func TestLargeKeysAreToldApart(t *testing.T) {
 	must(t, err)
 	var keys []string
 	must(t, b.ScanKeys(func(k *Keyed) error { keys = append(keys, string(k.Key)); return nil }))
-	if keys[0] != keys[2] || keys[0] == keys[1] || len(keys[0]) > largeKey {
-		t.Errorf("%q", keys)
-	}
+	assert.True(t, keys[0] == keys[2] && keys[0] != keys[1] && len(keys[0]) <= largeKey, "%q", keys)
 }
 
 func FuzzBatch(f *testing.F) {
@@ -302,9 +285,7 @@ func FuzzBatch(f *testing.F) {
 			t.Fatal(err)
 		}
 		repacked, err := b.Repack(Packing{Codec: (b.Codec() + 1) % (ZSTD + 1), Level: 1}, 16<<20)
-		if each == nil && err != nil && !errors.Is(err, ErrTooLarge) {
-			t.Fatal(err)
-		}
+		assert.MustFalse(t, each == nil && err != nil && !errors.Is(err, ErrTooLarge), "%v", err)
 		if err == nil && repacked.Check() != nil {
 			t.Fatalf("packed anew: %v", repacked.Check())
 		}
@@ -324,9 +305,7 @@ func TestScanTellsWhatEachWould(t *testing.T) {
 			want = append(want, Meta{Offset: r.Offset, Timestamp: r.Timestamp, HasKey: r.Key != nil})
 		}
 		must(t, b.Scan(func(m Meta) error { got = append(got, m); return nil }))
-		if !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: got %v", c, got)
-		}
+		assert.DeepEqual(t, got, want, "%s", c)
 	}
 }
 
@@ -342,11 +321,7 @@ func TestEmptiedKeepsAllButTheRecords(t *testing.T) {
 		if e.LastOffset() != 8 || e.LastSequence() != 10 || e.ProducerEpoch() != 2 || e.MaxTimestamp() != 60 || !e.Transactional() || e.LeaderEpoch() != 3 {
 			t.Errorf("%s: header %x, was %x", codec, e, b[:HeaderSize])
 		}
-		if err := e.Each(func(*Record) error { return errors.New("a record") }); err != nil {
-			t.Errorf("%s: %v", codec, err)
-		}
-		if err := e.Scan(func(Meta) error { return errors.New("a record") }); err != nil {
-			t.Errorf("%s: %v", codec, err)
-		}
+		assert.NoError(t, e.Each(func(*Record) error { return errors.New("a record") }), "%s", codec)
+		assert.NoError(t, e.Scan(func(Meta) error { return errors.New("a record") }), "%s", codec)
 	}
 }

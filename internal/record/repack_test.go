@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"math/rand/v2"
-	"reflect"
 	"runtime"
 	"testing"
+
+	"muster/internal/assert"
 )
 
 // levels has the ends of what Kafka allows of each codec, and its default.
@@ -15,6 +16,9 @@ var levels = map[Codec][]int{
 }
 
 func TestRepackKeepsAllButThePacking(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much, in one goroutine")
+	}
 	want := sample(900) // More than one block of snappy.
 	for from := None; from <= ZSTD; from++ {
 		tmpl := Template{
@@ -28,28 +32,20 @@ func TestRepackKeepsAllButThePacking(t *testing.T) {
 		for to, ls := range levels {
 			for _, level := range ls {
 				got, err := b.Repack(Packing{to, level}, 1<<20)
-				if err != nil {
-					t.Fatalf("%s to %s: %v", from, to, err)
-				}
+				assert.Must(t, err, "%s to %s", from, to)
 				if err := got.Check(); err != nil || got.Codec() != to {
 					t.Errorf("%s to %s at %d: codec %s, %v", from, to, level, got.Codec(), err)
 				}
-				if !reflect.DeepEqual(collect(t, got), before) {
-					t.Errorf("%s to %s at %d: records differ", from, to, level)
-				}
+				assert.DeepEqual(t, collect(t, got), before, "%s to %s at %d: records differ", from, to, level)
 				wantHead, gotHead := TemplateOf(b), TemplateOf(got)
 				wantHead.Codec = to
 				if gotHead != wantHead || got.Count() != b.Count() || got.BaseTimestamp() != b.BaseTimestamp() {
 					t.Errorf("%s to %s at %d: header %+v, want %+v", from, to, level, gotHead, wantHead)
 				}
-				if to == from && &got[0] != &b[0] {
-					t.Errorf("%s was packed again", from)
-				}
+				assert.False(t, to == from && &got[0] != &b[0], "%s was packed again", from)
 			}
 		}
-		if !bytes.Equal(b, copied) {
-			t.Errorf("the batch in %s was changed", from)
-		}
+		assert.True(t, bytes.Equal(b, copied), "the batch in %s was changed", from)
 	}
 }
 
@@ -100,9 +96,7 @@ func TestRepackIsBounded(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		_, err = b.Repack(Packing{None, 0}, 1<<20)
 		runtime.ReadMemStats(&after)
-		if !errors.Is(err, ErrTooLarge) {
-			t.Errorf("%s: %v", from, err)
-		}
+		assert.ErrorIs(t, err, ErrTooLarge, "%s", from)
 		if used := after.TotalAlloc - before.TotalAlloc; used > 24<<20 {
 			t.Errorf("%s: %d bytes were allocated", from, used)
 		}

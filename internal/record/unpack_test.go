@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"testing"
+
+	"muster/internal/assert"
 )
 
 // packed builds a batch of so many records of so many zeros.
@@ -24,21 +25,18 @@ func packed(t testing.TB, c Codec, n, size int) Batch {
 }
 
 func TestUnpackFillsTheBufferAndNoMore(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much, in one goroutine")
+	}
 	for c := None; c <= ZSTD; c++ {
 		b := packed(t, c, 300, 1000)
 		plain := len(packed(t, None, 300, 1000)) - HeaderSize
 		for _, room := range []int{plain, plain + 1, 2 * plain} {
 			src, err := b.Unpack(make([]byte, 7, room))
-			if err != nil || len(src) != plain {
-				t.Fatalf("%s: %d bytes in a buffer of %d, %v", c, len(src), room, err)
-			}
+			assert.MustTrue(t, err == nil && len(src) == plain, "%s: %d bytes in a buffer of %d, %v", c, len(src), room, err)
 			var got []Record
-			if err := b.EachIn(src, func(r *Record) error { got = append(got, *r); return nil }); err != nil {
-				t.Fatalf("%s: %v", c, err)
-			}
-			if want := collect(t, b); !reflect.DeepEqual(got, want) {
-				t.Errorf("%s: other records than Each has", c)
-			}
+			assert.Must(t, b.EachIn(src, func(r *Record) error { got = append(got, *r); return nil }), "%s", c)
+			assert.DeepEqual(t, got, collect(t, b), "%s: other records than Each", c)
 		}
 		for _, room := range []int{0, 1, plain / 2, plain - 1} {
 			if _, err := b.Unpack(make([]byte, 0, room)); c != None && !errors.Is(err, ErrTooLarge) {
@@ -76,9 +74,7 @@ func TestUnpackAllocatesNothingThatABatchAsksFor(t *testing.T) {
 			}
 		}
 	}).AllocedBytesPerOp()
-	if n > 1<<20 {
-		t.Errorf("%d bytes are allocated for 1000", n)
-	}
+	assert.True(t, n <= 1<<20, "%d bytes are allocated for 1000", n)
 }
 
 func FuzzUnpack(f *testing.F) {

@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"testing"
+
+	"muster/internal/assert"
 )
 
 func through(r io.Reader) io.Reader { return r }
@@ -39,9 +41,7 @@ func TestWalkComesByWhatEachDoes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := b.Walk(1<<20, through, func(r *Walked) error {
-			if r.Cut || r.KeySize != len(r.Key) || r.ValueSize != len(r.Value) {
-				t.Errorf("%v: %+v", codec, r)
-			}
+			assert.True(t, !r.Cut && r.KeySize == len(r.Key) && r.ValueSize == len(r.Value), "%v: %+v", codec, r)
 			got = append(got, fmt.Sprintf("%d %d %q %q %v %v %q", r.Offset, r.Timestamp, r.Key, r.Value, r.Key == nil, r.Value == nil, r.Headers))
 			return nil
 		}); err != nil || !slices.Equal(got, want) {
@@ -61,9 +61,7 @@ func TestWalkComesByWhatEachDoes(t *testing.T) {
 			t.Errorf("%v: %d records, %v", codec, n, err)
 		}
 		enough := errors.New("enough")
-		if err := b.Walk(1000, through, func(*Walked) error { return enough }); !errors.Is(err, enough) {
-			t.Errorf("%v: %v", codec, err)
-		}
+		assert.ErrorIs(t, b.Walk(1000, through, func(*Walked) error { return enough }), enough, "%v", codec)
 		if err := b.Walk(1000, func(io.Reader) io.Reader { return bytes.NewReader(nil) }, func(*Walked) error { return nil }); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%v, of nothing: %v", codec, err)
 		}
@@ -85,9 +83,7 @@ func FuzzWalk(f *testing.F) {
 			return
 		}
 		_ = batch.Walk(100, through, func(r *Walked) error {
-			if batch.Codec() != None && len(r.Key)+len(r.Value) > 100 {
-				t.Fatalf("it holds %d bytes", len(r.Key)+len(r.Value))
-			}
+			assert.MustFalse(t, batch.Codec() != None && len(r.Key)+len(r.Value) > 100, "it holds %d bytes", len(r.Key)+len(r.Value))
 			return nil
 		})
 	})
@@ -163,9 +159,7 @@ func TestWalkHoldsNoLargerWindowThanItSays(t *testing.T) {
 	for codec, want := range map[Codec]int64{None: 0, Gzip: 0, LZ4: 0, Snappy: 64 * int64(len(plain))} {
 		b := slices.Clone(plain)
 		b[22] = byte(codec)
-		if got := b.WalkMemory(); got != want {
-			t.Errorf("%v: %d bytes", codec, got)
-		}
+		assert.Equal(t, b.WalkMemory(), want, "%v: bytes", codec)
 	}
 }
 
@@ -174,8 +168,6 @@ func TestWalkMemoryOfAFrameThatSaysItsSize(t *testing.T) {
 	single := []byte{0x28, 0xb5, 0x2f, 0xfd, 0xa0, 0, 0, 0, 1, 1, 0, 0} // Four bytes for the size: 16 MB.
 	huge := []byte{0x28, 0xb5, 0x2f, 0xfd, 0xe0, 255, 255, 255, 255, 255, 255, 255, 255, 1, 0, 0}
 	for want, src := range map[uint64][]byte{16 << 20: single, MaxDecompressed: huge, smallWindow: nil} {
-		if got := zstdWindow(src); got != want {
-			t.Errorf("%d bytes, want %d", got, want)
-		}
+		assert.Equal(t, zstdWindow(src), want, "bytes")
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"muster/internal/assert"
 )
 
 func TestSizeIsWhatARecordTakes(t *testing.T) {
@@ -28,9 +30,7 @@ func TestSizeIsWhatARecordTakes(t *testing.T) {
 
 func TestVarintSize(t *testing.T) {
 	for _, n := range []int64{0, 1, -1, 63, 64, -64, -65, 8191, 8192, math.MaxInt32, math.MaxInt64, math.MinInt64} {
-		if got, want := varintSize(n), len(binary.AppendVarint(nil, n)); got != want {
-			t.Errorf("%d: %d bytes, want %d", n, got, want)
-		}
+		assert.Equal(t, varintSize(n), len(binary.AppendVarint(nil, n)), "%d: bytes", n)
 	}
 }
 
@@ -46,10 +46,6 @@ func TestWriterAppendsWholeBatches(t *testing.T) {
 		}
 		out = w.Finish()
 	}
-	if !bytes.Equal(out, bytes.Repeat(want, 3)) {
-		t.Error("three batches are not what Build makes, three times")
-	}
-	if err := want.Check(); err != nil {
-		t.Error(err)
-	}
+	assert.True(t, bytes.Equal(out, bytes.Repeat(want, 3)), "three batches are not what Build makes, three times")
+	assert.NoError(t, want.Check())
 }

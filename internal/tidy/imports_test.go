@@ -65,6 +65,7 @@ var importTable = map[string][]string{
 	"interop/old":    {},
 	"interop/matrix": {"logintest"}, // Its clients log in by certificates and tokens.
 	"scripts/gate":   {},
+	"tools/release":  {}, // A module of its own: it knows the program, and no package of it.
 
 	// The one package that knows all others.
 	"broker": {everything},
@@ -82,14 +83,19 @@ var importTable = map[string][]string{
 		"metadata", "metadata/config", // The users of the cluster, and the settings of listeners.
 		"meter", // Logins are counted.
 		"peer",  // Brokers log in to each other by what follows from the secret of the cluster.
-		"share",
+		"fair",
 	},
-	"share":    {},
+	"fair":     {},
 	"arrivals": {"auth", "metadata", "metadata/config", "quota"}, // Quotas of addresses are part of the metadata.
+	"convert": {
+		"coordinator", "machine", // Groups are asked as clients ask them, and offsets replaced.
+		"metadata", "metadata/config", "partition", "protocol", "store",
+	},
 	"handler": {
 		"audit", // It tells what requests change.
 		"auth",
 		"auth/sasl", // What is kept of a salted password is computed in one place.
+		"convert",
 		"coordinator",
 		"machine", // For the start of a transaction in markers.
 		"metadata", "metadata/config",
@@ -116,14 +122,14 @@ var importTable = map[string][]string{
 		"auth", "journal",
 		"metadata", "metadata/config", // For what an image has: topics, brokers, settings.
 		"search", // What records someone looks for is read from the query.
-		"share",
+		"fair",
 		"watch", "watch/explain", "watch/groupview", "watch/lag", "watch/list", "words",
 		"web/act", "web/facts", "web/login", "web/problem", "web/records", "web/server",
 		"web/console", // It is served beside the API that it asks.
 		"web/fleet",   // Other brokers, which know the rest of an answer.
 	},
-	"web/server":  {"certs", "metadata/config", "share", "web/problem"}, // Where it listens is a setting.
-	"web/problem": {"auth"},                                             // A problem may be a right that lacks.
+	"web/server":  {"certs", "metadata/config", "fair", "web/problem"}, // Where it listens is a setting.
+	"web/problem": {"auth"},                                            // A problem may be a right that lacks.
 	"web/act": {
 		"audit", "auth", "auth/sasl", "watch/groupview",
 		"handler", // It answers acts as it does those of Kafka clients.
@@ -141,7 +147,7 @@ var importTable = map[string][]string{
 		"audit", "auth", "auth/sasl",
 		"gate",    // The users are those of the Kafka listeners.
 		"handler", // It says what someone may do.
-		"meter", "share",
+		"meter", "fair",
 	},
 	"search":      {}, // Partitions are handed to it.
 	"web/console": {},
@@ -178,6 +184,8 @@ var importTable = map[string][]string{
 	"group/subscription": {},
 	"group/assignor":     {},
 	"migration":          {},
+	"share/state":        {"group/schema", "machine", "metadata"}, // The records of all coordinators are generated in one place.
+	"share/window":       {},
 	"journal":            {},
 	"txn":                {"journal", "machine", "metadata"},
 	"txn/orphans":        {"journal", "machine", "metadata", "partition", "store", "txn"}, // Not pure: it looks at partitions, and asks coordinators.
@@ -190,7 +198,7 @@ var importTable = map[string][]string{
 	"store/disk":      {"record", "store", "store/vfs"},
 	"store/redis":     {"buffer", "record", "store", "store/redis/conn"},
 	"store/vfs":       {},
-	"store/storetest": {"record", "store"},
+	"store/storetest": {"assert", "record", "store"},
 
 	// Beside the engine on Redis: the way there, who is registered, and the
 	// picture of groups, which needs to know the keys of streams.
@@ -203,6 +211,7 @@ var importTable = map[string][]string{
 	},
 
 	// Tests in the form of packages.
+	"assert":    {},
 	"harness":   {"machine"},
 	"logintest": {},
 	"redistest": {},
@@ -215,7 +224,7 @@ var importTable = map[string][]string{
 
 // testOnly lists the packages that no other package may import, tests aside, and
 // those that the table names one of them for.
-var testOnly = []string{"harness", "logintest", "redistest", "sim", "sim/exact", "sim/seeds", "sim/shell", "store/storetest", "tidy"}
+var testOnly = []string{"assert", "harness", "logintest", "redistest", "sim", "sim/exact", "sim/seeds", "sim/shell", "store/storetest", "tidy"}
 
 func TestPackagesImportOnlyWhatTheTableAllows(t *testing.T) {
 	report(t, checkImports(tree(t)))

@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/machine"
 )
 
@@ -41,21 +42,15 @@ func TestEveryRequestCanFail(t *testing.T) {
 		"describe: x: NOT_COORDINATOR (16)": &kmsg.DescribeTransactionsRequest{TransactionalIDs: []string{"x"}},
 	} {
 		s := newScenario(t)
-		if got := s.showReply("a", s.Wire(req, kind.Fail(req, kerr.NotCoordinator))); got != want {
-			t.Errorf("%T: %s, should be %s", req, got, want)
-		}
-		if kind.NeedsRandom(req) {
-			t.Errorf("%T needs random bytes", req)
-		}
+		assert.Equal(t, s.showReply("a", s.Wire(req, kind.Fail(req, kerr.NotCoordinator))), want, "%T", req)
+		assert.False(t, kind.NeedsRandom(req), "%T needs random bytes", req)
 	}
 }
 
 // A request that is not for transactions is a mistake of the broker.
 func TestOtherRequestsAreRefused(t *testing.T) {
 	defer func() {
-		if recover() == nil {
-			t.Error("a heartbeat is handled")
-		}
+		assert.True(t, recover() != nil, "a heartbeat is handled")
 	}()
 	Definition(DefaultConfig).New().Step(machine.Input{Event: machine.Request{ID: 1, Msg: kmsg.NewPtrHeartbeatRequest()}})
 }
@@ -78,14 +73,10 @@ func TestNotEverybodyMayWait(t *testing.T) {
 			for range maxWaiting {
 				s.command(words("init b"))
 			}
-			if len(s.Asked) != maxWaiting {
-				t.Fatalf("%d wait", len(s.Asked))
-			}
+			assert.MustEqual(t, len(s.Asked), maxWaiting)
 			s.Out.Reset()
 			s.command(words("init b"))
-			if s.Out.String() != c.want {
-				t.Errorf("one more: %s", s.Out.String())
-			}
+			assert.Equal(t, s.Out.String(), c.want, "one more")
 			s.check("then")
 		})
 	}

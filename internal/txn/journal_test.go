@@ -9,6 +9,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/journal"
 	"muster/internal/machine"
 )
@@ -45,9 +46,7 @@ func TestTheJournalOfAnIDIsBounded(t *testing.T) {
 		told += len(take(i))
 		at = at.Add(notedWithin / 200)
 	}
-	if told != maxNoted {
-		t.Errorf("%d entries", told)
-	}
+	assert.Equal(t, told, maxNoted, "entries")
 	at = at.Add(notedWithin)
 	if fx := take(100); len(fx) != 1 || fx[0].LeftOut != 99-maxNoted { // The first is no one's.
 		t.Errorf("a minute later: %+v", fx)
@@ -70,13 +69,9 @@ func TestAnEntryIsBoundedInBytes(t *testing.T) {
 	s.txns[long].clientID, s.txns[long].host = long, long
 	fx := s.Step(machine.Input{Now: time.Unix(100, 0), Image: imageOf("t=1"), Event: machine.Request{ID: 1, ClientID: long, Host: long, Msg: initOf(long)}})
 	told := machine.NotesOf[*journal.Txn](fx.Notes)
-	if len(told) != 1 || told[0].Key != long || told[0].PartitionN != 100_000 || len(told[0].Partitions) != maxNamed {
-		t.Fatalf("%d entries", len(told))
-	}
+	assert.MustTrue(t, len(told) == 1 && told[0].Key == long && told[0].PartitionN == 100_000 && len(told[0].Partitions) == maxNamed, "%d entries", len(told))
 	text, err := json.Marshal(told[0])
-	if err != nil || len(text) > 16<<10 {
-		t.Errorf("%d bytes, %v", len(text), err)
-	}
+	assert.True(t, err == nil && len(text) <= 16<<10, "%d bytes, %v", len(text), err)
 }
 
 // When very many expire at a time the journal tells of some, and how many more.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/machine"
 )
 
@@ -20,24 +21,16 @@ func TestAShardForgetsWhatItsLastStepWasAbout(t *testing.T) {
 	end.Version, end.TransactionalID, end.ProducerID, end.ProducerEpoch = endTV2, "x", 1, 5
 	var core machine.Core = s
 	fx := core.Step(machine.Input{Now: time.Unix(100, 0), Image: imageOf("t=1"), Event: machine.Request{ID: 7, Msg: end}})
-	if len(fx.Batches) == 0 || len(fx.Sends) == 0 || len(fx.Replies) == 0 || len(fx.Timers) == 0 {
-		t.Fatalf("the step has too few effects: %+v", fx)
-	}
+	assert.MustTrue(t, len(fx.Batches) != 0 && len(fx.Sends) != 0 && len(fx.Replies) != 0 && len(fx.Timers) != 0, "the step has too few effects: %+v", fx)
 	records := fx.Batches[0].Records
 	core.(machine.EffectsReleaser).ReleaseEffects()
 	if s.step.image != nil || records[0] != nil || fx.Batches[0].Records != nil || fx.Replies[0].Msg != nil {
 		t.Error("an image, a record or an answer is kept")
 	}
-	if fx.Sends[0].Msg != nil || fx.Timers[0].Key.ID != "" {
-		t.Error("a send or a timer is kept")
-	}
+	assert.True(t, fx.Sends[0].Msg == nil && fx.Timers[0].Key.ID == "", "a send or a timer is kept")
 	end.Version = endTV2 - 1
 	fx = core.Step(machine.Input{Now: time.Unix(100, 0), Event: machine.Request{ID: 8, ClientID: "c", Msg: end}})
-	if len(fx.Notes) != 1 {
-		t.Fatalf("the end of somebody who was fenced is told of by %+v", fx.Notes)
-	}
+	assert.MustEqual(t, len(fx.Notes), 1, "the end of somebody who was fenced is told of by %+v", fx.Notes)
 	core.(machine.EffectsReleaser).ReleaseEffects()
-	if fx.Notes[0] != nil {
-		t.Error("an entry of the journal is kept")
-	}
+	assert.True(t, fx.Notes[0] == nil, "an entry of the journal is kept")
 }

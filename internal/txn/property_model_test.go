@@ -6,6 +6,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"pgregory.net/rapid"
 
+	"muster/internal/assert"
 	"muster/internal/harness"
 	"muster/internal/machine"
 	"muster/internal/metadata"
@@ -94,15 +95,11 @@ func (m *model) wrote(t *rapid.T, values map[string]*Value, r *Record) {
 	values[id] = v
 	switch {
 	case v == nil:
-		if before == nil || before.State == Ongoing || before.State.isPrepare() {
-			t.Fatalf("%s is removed as %+v", id, before)
-		}
+		assert.MustTrue(t, before != nil && before.State != Ongoing && !before.State.isPrepare(), "%s is removed as %+v", id, before)
 		delete(values, id)
 		return
 	case before == nil:
-		if v.State != Empty || m.owner[v.Producer.id] != "" {
-			t.Fatalf("%s begins as %+v", id, v)
-		}
+		assert.MustTrue(t, v.State == Empty && m.owner[v.Producer.id] == "", "%s begins as %+v", id, v)
 		m.owner[v.Producer.id] = id
 		return
 	case !slices.Contains(mayFollow[v.State], before.State):
@@ -125,9 +122,7 @@ func (m *model) wrote(t *rapid.T, values map[string]*Value, r *Record) {
 // no one's.
 func (m *model) checkEpoch(t *rapid.T, id string, before, v *Value) {
 	if next := v.Next; next != noPair && before.Next != next {
-		if m.owner[next.id] != "" || before.Producer.epoch < lastEpoch {
-			t.Fatalf("%s gets producer id %d after %+v", id, next.id, before)
-		}
+		assert.MustTrue(t, m.owner[next.id] == "" && before.Producer.epoch >= lastEpoch, "%s gets producer id %d after %+v", id, next.id, before)
 		m.owner[next.id] = id
 	}
 	if v.Producer.id != before.Producer.id {
@@ -151,9 +146,7 @@ func (m *model) checkAllWritten(t *rapid.T, id string, v *Value) {
 	for _, topic := range v.Topics {
 		for _, p := range topic.partitions {
 			c := carried{id, partitionKey{topic.name, p}}
-			if !m.written[c] && !m.gone[c] {
-				t.Fatalf("%s is complete, but %s:%d has no marker", id, topic.name, p)
-			}
+			assert.MustFalse(t, !m.written[c] && !m.gone[c], "%s is complete, but %s:%d has no marker", id, topic.name, p)
 			delete(m.written, c)
 			delete(m.gone, c)
 		}

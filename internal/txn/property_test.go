@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"pgregory.net/rapid"
 
+	"muster/internal/assert"
 	"muster/internal/harness"
 	"muster/internal/machine"
 	"muster/internal/metadata"
@@ -125,9 +126,7 @@ func (w *world) sent(t *rapid.T, s machine.Send) {
 	if !ok {
 		return
 	}
-	if len(req.Markers) != 1 || req.Markers[0].CoordinatorEpoch != w.epoch {
-		t.Fatalf("markers %+v under epoch %d", req.Markers, w.epoch)
-	}
+	assert.MustTrue(t, len(req.Markers) == 1 && req.Markers[0].CoordinatorEpoch == w.epoch, "markers %+v under epoch %d", req.Markers, w.epoch)
 	m := &req.Markers[0]
 	id := w.owner[m.ProducerID]
 	v := w.shard.txns[id].hard
@@ -155,14 +154,10 @@ func (w *world) request(t *rapid.T, msg kmsg.Request) {
 }
 
 func (w *world) check(t *rapid.T) {
-	if err := w.shard.CheckInvariants(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, w.shard.CheckInvariants())
 	live := w.shard.Digest()
 	for what, log := range map[string][]machine.Record{"log": w.log, "compacted": compacted(w.log, false), "with tombstones": compacted(w.log, true)} {
-		if replayed(log, w.cfg).Digest() != live {
-			t.Fatalf("the %s says something else than the shard knows", what)
-		}
+		assert.MustEqual(t, replayed(log, w.cfg).Digest(), live, "the %s says something else than the shard knows", what)
 	}
 	waiting := len(w.shard.ids.waiting)
 	expected := []machine.TimerKey{{Kind: TimerExpire}, {Kind: TimerSweep}}
@@ -178,12 +173,8 @@ func (w *world) check(t *rapid.T) {
 			}
 		}
 	}
-	if waiting != len(w.asked) {
-		t.Fatalf("%d requests are not answered, %d wait", len(w.asked), waiting)
-	}
-	if len(expected) != len(w.timers) {
-		t.Fatalf("timers %v, expected %v", w.timers, expected)
-	}
+	assert.MustTrue(t, waiting == len(w.asked), "%d requests are not answered, %d wait", len(w.asked), waiting)
+	assert.MustEqual(t, len(expected), len(w.timers), "timers %v, expected %v", w.timers, expected)
 	for _, key := range expected {
 		if tm, ok := w.timers[key]; !ok || tm.At.Before(w.now) {
 			t.Fatalf("timer %v is not armed, or for the past: %v", key, tm)
@@ -202,9 +193,7 @@ func (w *world) pass(t *rapid.T, d time.Duration, calmly bool) {
 		if !ok {
 			break
 		}
-		if n > 100_000 {
-			t.Fatalf("timers fire again and again: %v", w.timers)
-		}
+		assert.MustTrue(t, n <= 100_000, "timers fire again and again: %v", w.timers)
 		delete(w.timers, tm.Key)
 		w.now = tm.At
 		w.stale = append(w.stale, tm)
@@ -224,9 +213,7 @@ func (w *world) calm(t *rapid.T) {
 			t.Fatalf("left alone, %s stays %s", id, s)
 		}
 	}
-	if len(w.asked) > 0 {
-		t.Fatalf("%d requests were never answered", len(w.asked))
-	}
+	assert.MustTrue(t, len(w.asked) == 0, "%d requests were never answered", len(w.asked))
 	w.pass(t, w.cfg.IDExpiration+2*w.cfg.ExpireInterval, true)
 	if ids := w.shard.sortedIDs(); len(ids) > 0 || len(w.timers) != 2 {
 		t.Fatalf("left alone, %q stay with timers %v", ids, w.timers)

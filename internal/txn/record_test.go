@@ -11,6 +11,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/machine"
 )
 
@@ -24,9 +25,7 @@ func unhex(t testing.TB, s string) []byte {
 			continue
 		}
 		b, err := hex.DecodeString(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		out = append(out, b...)
 	}
 	return out
@@ -79,9 +78,7 @@ func TestRecordsAreInKafkasFormat(t *testing.T) {
 				t.Errorf("%d bytes, said to be %d at most", len(key)+len(value), r.Size())
 			}
 			again, err := DecodeRecord(unhex(t, "0000 0002 'id'"), unhex(t, c.value))
-			if err != nil || !reflect.DeepEqual(again, r) {
-				t.Errorf("read as %+v, %v", again, err)
-			}
+			assert.True(t, err == nil && reflect.DeepEqual(again, r), "read as %+v, %v", again, err)
 		})
 	}
 	key, value := (&Record{TransactionalID: "id"}).Encode()
@@ -113,9 +110,7 @@ func TestOddRecordsAreReadAsFarAsTheyMakeSense(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			r, err := DecodeRecord(unhex(t, "0000 0002 'id'"), unhex(t, c.value))
-			if err != nil || !reflect.DeepEqual(r.(*Record).Value, &c.want) {
-				t.Errorf("read as %+v, %v, should be %+v", r, err, c.want)
-			}
+			assert.True(t, err == nil && reflect.DeepEqual(r.(*Record).Value, &c.want), "read as %+v, %v, should be %+v", r, err, c.want)
 		})
 	}
 }
@@ -142,12 +137,8 @@ func TestRecordsThatMakeNoSenseAreRefused(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			r, err := DecodeRecord(unhex(t, c.key), unhex(t, c.value))
-			if c.value == "" && c.what != "a key of another kind" && err == nil {
-				t.Fatalf("read as %+v", r)
-			}
-			if err == nil || errors.Is(err, machine.ErrUnknownRecord) != c.unknown {
-				t.Errorf("read as %+v, %v", r, err)
-			}
+			assert.MustFalse(t, c.value == "" && c.what != "a key of another kind" && err == nil, "read as %+v", r)
+			assert.True(t, err != nil && errors.Is(err, machine.ErrUnknownRecord) == c.unknown, "read as %+v, %v", r, err)
 		})
 	}
 }
@@ -159,9 +150,7 @@ func FuzzDecodeRecord(f *testing.F) {
 		key, value := (&Record{"id", &c.record}).Encode()
 		f.Add(key, value)
 		old := kmsg.NewTxnMetadataValue()
-		if err := old.ReadFrom(value); err != nil {
-			f.Fatal(err)
-		}
+		assert.Must(f, old.ReadFrom(value))
 		old.Version = 0
 		f.Add(key, old.AppendTo(nil))
 	}
@@ -175,9 +164,7 @@ func FuzzDecodeRecord(f *testing.F) {
 			t.Errorf("%d bytes, said to be %d at most", len(key)+len(value), r.Size())
 		}
 		again, err := DecodeRecord(key, value)
-		if err != nil || !reflect.DeepEqual(again, r) {
-			t.Fatalf("%+v is read again as %+v, %v", r, again, err)
-		}
+		assert.MustTrue(t, err == nil && reflect.DeepEqual(again, r), "%+v is read again as %+v, %v", r, again, err)
 		s := newScenario(t)
 		s.log = []machine.Record{r}
 		s.nextID = 1 << 40

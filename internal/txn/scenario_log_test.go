@@ -9,6 +9,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"muster/internal/assert"
 	"muster/internal/harness"
 	"muster/internal/machine"
 )
@@ -114,9 +115,7 @@ func (s *scenario) replay(a args) {
 	s.log, s.nextID = nil, afterReplay
 	for line := range strings.Lines(a.D.Input) {
 		id, fields, err := datadriven.ParseLine(line)
-		if err != nil || len(fields) == 0 {
-			s.T.Fatalf("%q: %v", line, err)
-		}
+		assert.MustTrue(s.T, err == nil && len(fields) != 0, "%q: %v", line, err)
 		s.log = append(s.log, s.parseRecord(s.args(&datadriven.TestData{Cmd: id, CmdArgs: fields})))
 	}
 	s.load()

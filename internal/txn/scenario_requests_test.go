@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/harness"
 	"muster/internal/journal"
 	"muster/internal/machine"
@@ -117,9 +118,7 @@ func (s *scenario) askBatch(a args) {
 	req.Version = 5
 	for line := range strings.Lines(a.D.Input) {
 		_, fields, err := datadriven.ParseLine("add " + line)
-		if err != nil {
-			s.T.Fatal(err)
-		}
+		assert.Must(s.T, err)
 		req.Transactions = append(req.Transactions, transactionOf(s.args(&datadriven.TestData{CmdArgs: fields})))
 	}
 	s.request(a.Who(), req)
@@ -173,9 +172,7 @@ func (s *scenario) answer(a args) {
 			which = []uint64{uint64(harness.ParseInt(s.T, v))}
 		}
 	}
-	if len(which) == 0 {
-		s.T.Error("there is nothing to answer")
-	}
+	assert.True(s.T, len(which) != 0, "there is nothing to answer")
 	for _, id := range which {
 		s.open = slices.DeleteFunc(s.open, func(o uint64) bool { return o == id })
 		out := machine.Sent{ID: id}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/harness"
 	"muster/internal/journal"
 	"muster/internal/machine"
@@ -57,9 +58,7 @@ func (s *scenario) showEntry(e *journal.Txn) string {
 	if err2 := json.Unmarshal(text, &again); err != nil || err2 != nil || !reflect.DeepEqual(*e, again) {
 		s.T.Errorf("%s: %v, %v", text, err, err2)
 	}
-	if !e.Time.Equal(s.Now) || len(text) > 10_000 {
-		s.T.Errorf("an entry of %s at %s, of %d bytes", e.Time, s.Now, len(text))
-	}
+	assert.True(s.T, e.Time.Equal(s.Now) && len(text) <= 10_000, "an entry of %s at %s, of %d bytes", e.Time, s.Now, len(text))
 	out := fmt.Sprintf("%s %s %d/%d", e.Key, e.Kind, e.Was.ID, e.Was.Epoch)
 	if e.Now != nil {
 		out += fmt.Sprintf(" now=%d/%d", e.Now.ID, e.Now.Epoch)
@@ -198,14 +197,10 @@ func (s *scenario) showDescribed(t *kmsg.DescribeTransactionsResponseTransaction
 // the last epoch.
 func (s *scenario) told(who string, code int16, p pair) string {
 	if code != 0 {
-		if p != noPair {
-			s.T.Errorf("an error with producer %s", p)
-		}
+		assert.Equal(s.T, p, noPair, "an error with producer")
 		return ""
 	}
-	if p.epoch > lastEpoch || p.epoch < 0 || p.id < 0 {
-		s.T.Errorf("%s is told of %s", who, p)
-	}
+	assert.True(s.T, p.epoch <= lastEpoch && p.epoch >= 0 && p.id >= 0, "%s is told of %s", who, p)
 	s.pairs[who] = p
 	return " " + p.String()
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/harness"
 	"muster/internal/journal"
 	"muster/internal/machine"
@@ -69,13 +70,9 @@ func (s *scenario) command(d *datadriven.TestData) {
 }
 
 func (s *scenario) check(where string) {
-	if err := s.shard.CheckInvariants(); err != nil {
-		s.T.Errorf("%s: %v", where, err)
-	}
+	assert.NoError(s.T, s.shard.CheckInvariants(), "%s", where)
 	for what, log := range map[string][]machine.Record{"log": s.log, "compacted log": compacted(s.log, false)} {
-		if replayed(log, s.cfg).Digest() != s.shard.Digest() {
-			s.T.Errorf("%s: the %s does not say what the shard knows", where, what)
-		}
+		assert.Equal(s.T, replayed(log, s.cfg).Digest(), s.shard.Digest(), "%s: the %s does not say what the shard knows", where, what)
 	}
 }
 

@@ -7,11 +7,11 @@ import (
 	"math"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/auth"
 	"muster/internal/watch/groupview"
 	"muster/internal/web/problem"
@@ -52,9 +52,7 @@ func TestEachActIsDoneAsTheOneWhoAsks(t *testing.T) {
 	for i := range acts {
 		rt := &acts[i]
 		x, ok := examples[rt.name]
-		if !ok {
-			t.Fatalf("%s has no example", rt.name)
-		}
+		assert.MustTrue(t, ok, "%s has no example", rt.name)
 		doer.did, doer.committed = nil, committedTen()
 		change := []func(*http.Request){as("jim", "jims")}
 		if x[0] != "" {
@@ -64,18 +62,14 @@ func TestEachActIsDoneAsTheOneWhoAsks(t *testing.T) {
 			t.Errorf("%s without a login: %d %s", rt.name, resp.StatusCode, body)
 		}
 		resp, body := s.do(rt.method, Prefix+fill(rt.path), change...)
-		if resp.StatusCode != http.StatusOK {
-			t.Errorf("%s: %d %s", rt.name, resp.StatusCode, body)
-		}
+		assert.Equal(t, resp.StatusCode, http.StatusOK, "%s: %s", rt.name, body)
 		var want []string
 		for did := range strings.SplitSeq(x[1], "; ") {
 			if did != "" {
 				want = append(want, "User:jim@127.0.0.1 "+did)
 			}
 		}
-		if !slices.Equal(doer.did, want) {
-			t.Errorf("%s did %q, want %q", rt.name, doer.did, want)
-		}
+		assert.EqualSlices(t, doer.did, want, "%s did", rt.name)
 	}
 }
 
@@ -104,14 +98,10 @@ func TestPreviewsDoNothingAndWantTheSameRights(t *testing.T) {
 			t.Errorf("%s: %d %s", rt.name, resp.StatusCode, body)
 		}
 		if validated[rt.name] {
-			if len(doer.did) != 1 || !strings.HasSuffix(doer.did[0], " true") {
-				t.Errorf("%s did %q", rt.name, doer.did)
-			}
+			assert.True(t, len(doer.did) == 1 && strings.HasSuffix(doer.did[0], " true"), "%s did %q", rt.name, doer.did)
 			continue
 		}
-		if len(doer.did) != 0 {
-			t.Errorf("%s did %q", rt.name, doer.did)
-		}
+		assert.Equal(t, len(doer.did), 0, "%s did %q", rt.name, doer.did)
 		for _, n := range rt.needs {
 			if n.listed || n.some {
 				continue
@@ -157,9 +147,7 @@ func TestBodiesAreReadStrictly(t *testing.T) {
 		strings.Repeat(`[`, 20_000):      "",
 	} {
 		code, text := post("/topics", bringing(problem.JSON, body))
-		if code != http.StatusBadRequest || !strings.Contains(text, says) {
-			t.Errorf("%.40s: %d %s", body, code, text)
-		}
+		assert.True(t, code == http.StatusBadRequest && strings.Contains(text, says), "%.40s: %d %s", body, code, text)
 	}
 	if code, text := post("/groups/billing/resets/execute", bringing(problem.JSON, `{"partitions":[{"topic":"orders","partition":0,"committed":10,"to":"7"}]}`)); code != http.StatusBadRequest || !strings.Contains(text, "as all offsets are") {
 		t.Errorf("an offset as a number: %d %s", code, text)
@@ -180,15 +168,11 @@ func TestBodiesAreReadStrictly(t *testing.T) {
 	if code, text := post("/topics?format=csv", bringing(problem.JSON, `{"name":"x"}`)); code != http.StatusBadRequest {
 		t.Errorf("as CSV: %d %s", code, text)
 	}
-	if len(doer.did) != 1 {
-		t.Errorf("it did %q", doer.did)
-	}
+	assert.Equal(t, len(doer.did), 1, "it did %q", doer.did)
 	if code, text := post("/topics", bringing("application/json; charset=utf-8", `{"name":"x"}`)); code != http.StatusOK {
 		t.Errorf("with a charset: %d %s", code, text)
 	}
-	if got := s.api.bodies.Used(); got != 0 {
-		t.Errorf("%d bytes of bodies are counted for ever", got)
-	}
+	assert.Equal(t, s.api.bodies.Used(), 0, "bytes of bodies are counted for ever")
 	s.api.bodies.Give("127.0.0.1", -maxOwnBodies)
 	if code, text := post("/topics", bringing(problem.JSON, `{"name":"x"}`)); code != http.StatusServiceUnavailable {
 		t.Errorf("without room: %d %s", code, text)
@@ -258,9 +242,7 @@ func TestStrangersDoNotAct(t *testing.T) {
 				t.Errorf("%s, allowed %t: %v", rt.name, full, err)
 			}
 		}
-		if (len(doer.did) > 0) != full {
-			t.Errorf("allowed %t: it did %q", full, doer.did)
-		}
+		assert.True(t, (len(doer.did) > 0) == full, "allowed %t: it did %q", full, doer.did)
 	}
 }
 
@@ -287,9 +269,7 @@ func TestAPlanIsExecutedOnce(t *testing.T) {
 	}
 	for range 2 {
 		leave <- struct{}{}
-		if code := <-codes; code != http.StatusOK {
-			t.Errorf("the first ends with %d", code)
-		}
+		assert.Equal(t, <-codes, http.StatusOK, "the first ends")
 	}
 	go func() { codes <- execute("billing") }()
 	<-entered
@@ -320,9 +300,7 @@ func TestOffsetsOfATopicWithANameThatIsTooLongAreNotDeleted(t *testing.T) {
 		doer := &fakeActs{committed: map[groupview.TopicPartition]int64{{Topic: name}: 1}}
 		s := serve(t, newFake(t), acting(doer))
 		resp, body := s.do(http.MethodDelete, Prefix+"/groups/billing/offsets", bringing(problem.JSON, `{"partitions":[0],"topic":"`+name+`"}`))
-		if resp.StatusCode != want || (len(doer.did) > 0) != (want == http.StatusOK) {
-			t.Errorf("%d bytes: %d %.200s", size, resp.StatusCode, body)
-		}
+		assert.True(t, resp.StatusCode == want && (len(doer.did) > 0) == (want == http.StatusOK), "%d bytes: %d %.200s", size, resp.StatusCode, body)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/journal"
 	"muster/internal/watch"
 	"muster/internal/watch/explain"
@@ -51,16 +52,10 @@ func TestGroupsAreFilteredSortedAndPaged(t *testing.T) {
 			break
 		}
 	}
-	if got := strings.Join(seen, ","); got != "billing,=SUM(A1),shipping" {
-		t.Errorf("the pages are %s", got)
-	}
+	assert.Equal(t, strings.Join(seen, ","), "billing,=SUM(A1),shipping", "the pages")
 	row := read[GroupList](s, "/groups?q=billing").Groups[0]
-	if row.CatchUpSeconds != nil || row.Lag != 90 || row.LagSeconds != 600 || !slices.Equal(row.Topics, []string{"orders"}) {
-		t.Errorf("the row is %+v", row)
-	}
-	if len(row.Recent) == 0 || row.Recent[len(row.Recent)-1] < 0 {
-		t.Errorf("its last minutes are %v", row.Recent)
-	}
+	assert.True(t, row.CatchUpSeconds == nil && row.Lag == 90 && row.LagSeconds == 600 && slices.Equal(row.Topics, []string{"orders"}), "the row is %+v", row)
+	assert.True(t, len(row.Recent) != 0 && row.Recent[len(row.Recent)-1] >= 0, "its last minutes are %v", row.Recent)
 	if _, body := s.do(http.MethodGet, Prefix+"/groups?q=shipping"); !strings.Contains(body, `"recentLagSeconds": []`) {
 		t.Errorf("of a group whose lag never changed: %s", body)
 	}
@@ -73,9 +68,7 @@ func TestListsAsCSV(t *testing.T) {
 		accept string
 	}{{"/groups?format=csv", ""}, {"/groups", "text/csv"}, {"/groups", "text/csv;q=1, application/json"}} {
 		resp, body := s.do(http.MethodGet, Prefix+ask.path, func(r *http.Request) { r.Header.Set("Accept", ask.accept) })
-		if resp.Header.Get("Content-Type") != csvType {
-			t.Fatalf("%v: %s", ask, resp.Header.Get("Content-Type"))
-		}
+		assert.MustEqual(t, resp.Header.Get("Content-Type"), csvType, "%v", ask)
 		lines, err := csv.NewReader(strings.NewReader(body)).ReadAll()
 		if err != nil || len(lines) != 4 || lines[0][0] != "name" || lines[1][0] != "'=SUM(A1)" || lines[2][5] != "90" || lines[2][8] != "600" || slices.Contains(lines[0], "recentLagSeconds") || len(lines[0]) != len(lines[1]) {
 			t.Errorf("%v: %q, %v", ask, lines, err)
@@ -112,28 +105,20 @@ func TestAGroupHasWhatIsKnownNowAndWhatWasSeen(t *testing.T) {
 		t.Fatalf("the group is %+v", g)
 	}
 	p := g.Partitions[1]
-	if *p.Committed != 1<<60-1 || *p.LogStart != 20 || *p.Lag != 1 || *p.Owner != "m-1" {
-		t.Errorf("the partition is %+v", p)
-	}
+	assert.True(t, *p.Committed == 1<<60-1 && *p.LogStart == 20 && *p.Lag == 1 && *p.Owner == "m-1", "the partition is %+v", p)
 	if g.Watched == nil || g.Watched.Lag != 90 || g.Watched.CatchUp != "unknown" || !g.Watched.At.Equal(now) || g.Watched.MarginSeconds != nil {
 		t.Errorf("what was seen is %+v", g.Watched)
 	}
-	if l := g.Partitions[0].LagSeconds; l == nil {
-		t.Error("the lag in seconds is missing")
-	}
+	assert.True(t, g.Partitions[0].LagSeconds != nil, "the lag in seconds is missing")
 	_, body := s.do(http.MethodGet, Prefix+"/groups/billing")
-	if !strings.Contains(body, `"committed": "1152921504606846975"`) {
-		t.Errorf("offsets are no strings: %s", body)
-	}
+	assert.Contains(t, body, `"committed": "1152921504606846975"`, "offsets are no strings")
 	s.fails(Prefix+"/groups/nobody", http.StatusNotFound)
 }
 
 func TestHistoryHasThePointsOfTheRings(t *testing.T) {
 	s := serve(t, newFake(t))
 	h := read[History](s, "/groups/billing/history")
-	if h.StepSeconds != 10 || len(h.Points) == 0 || h.Points[len(h.Points)-1].Lag != 90 {
-		t.Errorf("the history is %+v", h)
-	}
+	assert.True(t, h.StepSeconds == 10 && len(h.Points) != 0 && h.Points[len(h.Points)-1].Lag == 90, "the history is %+v", h)
 	if h := read[History](s, "/groups/billing/history?resolution=16m&topic=orders&partition=0"); h.StepSeconds != 960 || h.Topic != "orders" {
 		t.Errorf("of a partition: %+v", h)
 	}
@@ -179,9 +164,7 @@ func TestTheJournalOfAGroupAndOfAll(t *testing.T) {
 		"": 3, "?q=BILL": 2, "?kind=group-deleted": 1, "?cause=joined": 2, "?cause=expired": 1, "?member=ann": 2, "?member=10.0.0.1": 2, "?member=bob": 0,
 		"?since=30s": 1, "?limit=2": 2,
 	} {
-		if j := read[Journal](s, "/journal"+query); len(j.Entries) != want {
-			t.Errorf("%s: %d entries, want %d", query, len(j.Entries), want)
-		}
+		assert.Equal(t, len(read[Journal](s, "/journal"+query).Entries), want, "%s: entries", query)
 	}
 }
 
@@ -196,9 +179,7 @@ func TestAJournalThatIsCutSaysSo(t *testing.T) {
 			t.Errorf("%s: %d entries, cut %t, want %t", path, len(j.Entries), j.Partly, want)
 		}
 	}
-	if x := read[Explanation](s, "/groups/billing/explain"); x.Partly {
-		t.Error("all of the journal is said to be a part of it")
-	}
+	assert.False(t, read[Explanation](s, "/groups/billing/explain").Partly, "all of the journal is said to be a part of it")
 	for range maxJournalEntries {
 		f.entries = append(f.entries, f.entries[1])
 	}
@@ -236,9 +217,7 @@ func TestTopicsAreSortedAndPaged(t *testing.T) {
 		"": "orders payments", "?internal=true": "__x orders payments", "?sort=-bytes": "orders payments", "?sort=bytes": "payments orders",
 		"?sort=groups": "payments orders", "?q=PAY": "payments",
 	} {
-		if got := read[TopicList](s, "/topics"+query); name(got) != want {
-			t.Errorf("%s: %s, want %s", query, name(got), want)
-		}
+		assert.Equal(t, name(read[TopicList](s, "/topics"+query)), want, "%s", query)
 	}
 	var seen []string
 	after := ""
@@ -249,15 +228,11 @@ func TestTopicsAreSortedAndPaged(t *testing.T) {
 			break
 		}
 	}
-	if got := strings.Join(seen, ","); got != "orders,payments,__x" {
-		t.Errorf("the pages are %s", got)
-	}
+	assert.Equal(t, strings.Join(seen, ","), "orders,payments,__x", "the pages")
 	s.fails(Prefix+"/topics?after=x", http.StatusBadRequest)
 	s.fails(Prefix+"/topics?sort=x", http.StatusBadRequest)
 	row := read[TopicList](s, "/topics?q=orders").Topics[0]
-	if row.Partitions != 2 || row.Bytes != 5000 || row.Groups != 2 {
-		t.Errorf("the row is %+v", row)
-	}
+	assert.True(t, row.Partitions == 2 && row.Bytes == 5000 && row.Groups == 2, "the row is %+v", row)
 	if row := read[TopicList](s, "/topics?q=payments").Topics[0]; row.Leaderless != 1 {
 		t.Errorf("without a leader the row is %+v", row)
 	}
@@ -272,9 +247,7 @@ func TestATopicHasItsGroups(t *testing.T) {
 	if len(d.Groups) != 2 || d.Groups[0].Name != "billing" || d.Groups[0].Lag != 90 || d.Groups[0].Partitions != 2 || d.Groups[1].Lag != 0 {
 		t.Errorf("the groups are %+v", d.Groups)
 	}
-	if fmt.Sprint(d.Settings) != "[{retention.ms 1000}]" {
-		t.Errorf("the settings are %+v", d.Settings)
-	}
+	assert.Equal(t, fmt.Sprint(d.Settings), "[{retention.ms 1000}]", "the settings are %+v", d.Settings)
 	s.fails(Prefix+"/topics/nothing", http.StatusNotFound)
 }
 
@@ -284,9 +257,7 @@ func TestTheOverviewHasTheWorstFirst(t *testing.T) {
 	if o.Health.Status != "ok" || *o.Groups != 3 || o.Needing != 2 || o.Topics != 2 || len(o.Worst) != 2 || o.Worst[0].Name != "=SUM(A1)" {
 		t.Errorf("it is %+v", o)
 	}
-	if want := "=SUM(A1) has no members, and 7 records wait to be read, the oldest for 3s."; o.Worst[0].Text != want {
-		t.Errorf("it says %q", o.Worst[0].Text)
-	}
+	assert.Equal(t, o.Worst[0].Text, "=SUM(A1) has no members, and 7 records wait to be read, the oldest for 3s.")
 	if o := read[Overview](s, "/overview?limit=1"); len(o.Worst) != 1 || o.Needing != 2 {
 		t.Errorf("one of them: %+v", o)
 	}
@@ -307,9 +278,7 @@ func TestBrokersAndSettings(t *testing.T) {
 		}
 		got = append(got, x.Name+"="+value+" "+x.Source)
 	}
-	if want := []string{"muster.bootstrap.user=- start", "num.partitions=6 start"}; !slices.Equal(got, want) {
-		t.Errorf("the settings are %q", got)
-	}
+	assert.EqualSlices(t, got, []string{"muster.bootstrap.user=- start", "num.partitions=6 start"}, "the settings")
 	if all := read[SettingList](s, "/settings"); len(all.Settings) < 50 {
 		t.Errorf("there are %d settings", len(all.Settings))
 	}
@@ -329,7 +298,5 @@ func TestAGroupThatWentBackIsTold(t *testing.T) {
 		t.Errorf("the group is %+v, %+v", g.Partitions[0], g.Watched)
 	}
 	x := read[Explanation](s, "/groups/billing/explain")
-	if !slices.ContainsFunc(x.Findings, func(f Finding) bool { return f.ID == "offsets-rewound" && f.Change != "" }) {
-		t.Errorf("it explains %+v", x.Findings)
-	}
+	assert.True(t, slices.ContainsFunc(x.Findings, func(f Finding) bool { return f.ID == "offsets-rewound" && f.Change != "" }), "it explains %+v", x.Findings)
 }

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/watch"
 	"muster/internal/web/server"
 )
@@ -80,9 +81,7 @@ func TestAStreamTellsWhatHasChanged(t *testing.T) {
 		}
 		time.Sleep(2 * streamTick)
 		synctest.Wait()
-		if got := w.took(); got != "" {
-			t.Errorf("though nothing has changed it says %q", got)
-		}
+		assert.Equal(t, w.took(), "", "though nothing has changed it")
 		f.mu.Lock()
 		f.touched = append(f.touched, "billing", "other", "billing")
 		f.mu.Unlock()
@@ -110,14 +109,10 @@ func TestAStreamTellsWhatHasChanged(t *testing.T) {
 		}
 		time.Sleep(keepAlive)
 		synctest.Wait()
-		if got := w.took(); got != ": still here\n\n" {
-			t.Errorf("in silence it says %q", got)
-		}
+		assert.Equal(t, w.took(), ": still here\n\n", "in silence it")
 		time.Sleep(longestStream)
 		<-done
-		if a.streams.Used() != 0 {
-			t.Errorf("%d streams are left", a.streams.Used())
-		}
+		assert.Equal(t, a.streams.Used(), 0, "streams are left")
 	})
 }
 
@@ -130,17 +125,13 @@ func TestStreamsAreBounded(t *testing.T) {
 			t.Helper()
 			w, done := openFrom(t, a, address, "watch=groups")
 			<-done
-			if w.code != http.StatusServiceUnavailable {
-				t.Errorf("%s gets %d", what, w.code)
-			}
+			assert.Equal(t, w.code, http.StatusServiceUnavailable, "%s gets", what)
 		}
 		for i := range maxStreams / maxOwnStreams {
 			address := fmt.Sprintf("10.0.0.%d", i)
 			for port := range maxOwnStreams {
 				w, done := openFrom(t, a, fmt.Sprintf("%s:%d", address, port), "watch=groups")
-				if w.code != http.StatusOK {
-					t.Errorf("stream %d of %s gets %d", port, address, w.code)
-				}
+				assert.Equal(t, w.code, http.StatusOK, "stream %d of %s gets", port, address)
 				all = append(all, done)
 			}
 			refused("one more of "+address, address+":9999")
@@ -158,13 +149,9 @@ func TestPeopleAtOneAddressHaveAShareEach(t *testing.T) {
 	s := newStreams()
 	ann, bob := &call{who: "User:ann", host: "10.0.0.1"}, &call{who: "User:bob", host: "10.0.0.1"}
 	for range maxOwnStreams {
-		if !s.enter(ann) {
-			t.Fatal("ann does not get her share")
-		}
+		assert.MustTrue(t, s.enter(ann), "ann does not get her share")
 	}
-	if s.enter(ann) || !s.enter(bob) {
-		t.Error("ann gets more than her share, or bob none")
-	}
+	assert.True(t, !s.enter(ann) && s.enter(bob), "ann gets more than her share, or bob none")
 	if s.leave(ann); !s.enter(ann) {
 		t.Error("what ann gave back she does not get again")
 	}
@@ -179,9 +166,7 @@ func TestAStreamThatNobodyReadsEnds(t *testing.T) {
 		w.gone = errors.New("the deadline has passed")
 		w.mu.Unlock()
 		<-done
-		if a.streams.Used() != 0 {
-			t.Errorf("%d streams are left", a.streams.Used())
-		}
+		assert.Equal(t, a.streams.Used(), 0, "streams are left")
 	})
 }
 
@@ -197,15 +182,11 @@ func TestStreamsThatAreRefused(t *testing.T) {
 	}
 	f.users = map[string]string{"ann": "anns"}
 	s.fails(Prefix+"/events?watch=groups", http.StatusUnauthorized)
-	if s.api.streams.Used() != 0 {
-		t.Errorf("%d streams are left", s.api.streams.Used())
-	}
+	assert.Equal(t, s.api.streams.Used(), 0, "streams are left")
 }
 
 // Those who stream, those who are answered and brokers that ask leave connections for
 // others.
 func TestStreamsLeaveRoomForTheRest(t *testing.T) {
-	if maxStreams+maxAnswering+maxForFleet > server.MaxServed {
-		t.Error("streams leave too little for the rest")
-	}
+	assert.True(t, maxStreams+maxAnswering+maxForFleet <= server.MaxServed, "streams leave too little for the rest")
 }

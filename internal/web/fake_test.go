@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/auth"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
@@ -246,9 +247,7 @@ type reply struct {
 func (s *site) do(method, path string, change ...func(*http.Request)) (reply, string) {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(s.t.Context(), method, "http://"+s.Addr().String()+path, http.NoBody)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	if s.change != nil {
 		s.change(req)
 	}
@@ -256,14 +255,10 @@ func (s *site) do(method, path string, change ...func(*http.Request)) (reply, st
 		c(req)
 	}
 	resp, err := s.client.Do(req)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	return reply{resp.StatusCode, resp.Header}, string(body)
 }
 
@@ -272,14 +267,10 @@ func read[A any](s *site, path string) A {
 	s.t.Helper()
 	resp, body := s.do(http.MethodGet, Prefix+path)
 	var out A
-	if resp.StatusCode != http.StatusOK {
-		s.t.Fatalf("%s: %d %s", path, resp.StatusCode, body)
-	}
+	assert.MustEqual(s.t, resp.StatusCode, http.StatusOK, "%s: %s", path, body)
 	d := json.NewDecoder(strings.NewReader(body))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&out); err != nil {
-		s.t.Fatalf("%s: %v in %s", path, err, body)
-	}
+	assert.Must(s.t, d.Decode(&out), "%s: in %s", path, body)
 	return out
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"muster/internal/assert"
 	"muster/internal/web/fleet"
 )
 
@@ -20,9 +21,7 @@ func TestChangesOfOtherBrokersAreToldOnce(t *testing.T) {
 	check := func(what string, want []string, wantLooked, wantMissed bool) {
 		t.Helper()
 		groups, looked, missed := d.since(&p)
-		if !slices.Equal(groups, want) || looked != wantLooked || missed != wantMissed {
-			t.Errorf("%s: %v, %t, %t", what, groups, looked, missed)
-		}
+		assert.True(t, slices.Equal(groups, want) && looked == wantLooked && missed == wantMissed, "%s: %v, %t, %t", what, groups, looked, missed)
 		if groups, looked, missed := d.since(&p); len(groups) > 0 || looked || missed {
 			t.Errorf("%s, told again: %v, %t, %t", what, groups, looked, missed)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"muster/internal/assert"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
 	"muster/internal/watch"
@@ -91,17 +92,13 @@ func TestPagesOfAFleetAreTheWholeList(t *testing.T) {
 			if q.After = out.Next; q.After == "" {
 				break
 			}
-			if len(out.Groups) != q.Limit || pages > len(groups) {
-				t.Fatalf("round %d: a page of %d, and more to come", round, len(out.Groups))
-			}
+			assert.MustTrue(t, len(out.Groups) == q.Limit && pages <= len(groups), "round %d: a page of %d, and more to come", round, len(out.Groups))
 		}
 		var want []string
 		for _, g := range whole.Groups {
 			want = append(want, g.Name)
 		}
-		if !slices.Equal(got, want) {
-			t.Fatalf("round %d, %+v:\n%v, want\n%v", round, q, got, want)
-		}
+		assert.MustEqualSlices(t, got, want, "round %d, %+v", round, q)
 	}
 }
 
@@ -140,9 +137,7 @@ func TestTheWorstOfAFleetAreThoseOfAll(t *testing.T) {
 			rows = append(rows, o.Worst...)
 		}
 		got := worstOf(rows, limit)
-		if !slices.EqualFunc(got, want.Worst, func(x, y NeedyRow) bool { return x.Name == y.Name }) {
-			t.Fatalf("%+v, want %+v", got, want.Worst)
-		}
+		assert.MustTrue(t, slices.EqualFunc(got, want.Worst, func(x, y NeedyRow) bool { return x.Name == y.Name }), "%+v, want %+v", got, want.Worst)
 	}
 }
 
@@ -152,9 +147,7 @@ func TestTheLatestEntriesOfAFleetAreKept(t *testing.T) {
 		entries = append(entries, JournalEntry{Generation: int32(i), Time: now.Add(time.Duration(i) * time.Second)})
 	}
 	got, more := latestOf(entries, 2)
-	if !more || len(got) != 2 || got[0].Generation != 4 || got[1].Generation != 5 {
-		t.Errorf("%+v, more %t", got, more)
-	}
+	assert.True(t, more && len(got) == 2 && got[0].Generation == 4 && got[1].Generation == 5, "%+v, more %t", got, more)
 	if all, more := latestOf(entries, 5); more || len(all) != 5 {
 		t.Errorf("%+v, more %t", all, more)
 	}
@@ -175,7 +168,5 @@ func TestAQuotaOfAnotherBrokerSaysWhenToTryAgain(t *testing.T) {
 
 func TestTheOldestLookCounts(t *testing.T) {
 	a, b := now, now.Add(time.Second)
-	if oldest(nil, &b) != &b || oldest(&a, nil) != &a || oldest(&b, &a) != &a || oldest(nil, nil) != nil {
-		t.Error("it is not the oldest")
-	}
+	assert.True(t, oldest(nil, &b) == &b && oldest(&a, nil) == &a && oldest(&b, &a) == &a && oldest(nil, nil) == nil, "it is not the oldest")
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"testing"
 
+	"muster/internal/assert"
 	"muster/internal/web/problem"
 )
 
@@ -33,9 +34,7 @@ func TestRequestsBeyondTheSlotsAreToldToTryAgain(t *testing.T) {
 	}
 	close(leave)
 	for range maxAnswering {
-		if code := <-done; code != http.StatusOK {
-			t.Errorf("one that was in ended with %d", code)
-		}
+		assert.Equal(t, <-done, http.StatusOK, "one that was in ended")
 	}
 	if resp, _ := s.do(http.MethodGet, Prefix+"/groups"); resp.StatusCode != http.StatusOK {
 		t.Errorf("afterwards: %d", resp.StatusCode)
@@ -76,9 +75,7 @@ func TestStreamsBeyondTheirNumberAreRefusedAndOthersAnswered(t *testing.T) {
 		t.Cleanup(func() { _ = resp.Body.Close() })
 		codes[resp.StatusCode]++
 	}
-	if codes[http.StatusOK] != maxOwnStreams || codes[http.StatusServiceUnavailable] != 3*maxStreams-maxOwnStreams {
-		t.Errorf("the answers are %v", codes)
-	}
+	assert.True(t, codes[http.StatusOK] == maxOwnStreams && codes[http.StatusServiceUnavailable] == 3*maxStreams-maxOwnStreams, "the answers are %v", codes)
 	if resp, _ := s.do(http.MethodGet, Prefix+"/groups"); resp.StatusCode != http.StatusOK {
 		t.Errorf("meanwhile: %d", resp.StatusCode)
 	}

@@ -6,11 +6,11 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/web/login"
 )
 
@@ -26,9 +26,7 @@ func brings(body string) func(*http.Request) {
 func cookieOf(t *testing.T, r reply) *http.Cookie {
 	t.Helper()
 	all := (&http.Response{Header: r.Header}).Cookies()
-	if len(all) != 1 {
-		t.Fatalf("the cookies are %v", all)
-	}
+	assert.MustEqual(t, len(all), 1, "the cookies are %v", all)
 	return all[0]
 }
 
@@ -42,9 +40,7 @@ func (s *site) logIn(user, password string, change ...func(*http.Request)) *http
 	body, err := json.Marshal(LoginRequest{user, password})
 	must(s.t, err)
 	resp, text := s.do(http.MethodPost, Prefix+"/session", append([]func(*http.Request){brings(string(body))}, change...)...)
-	if resp.StatusCode != http.StatusOK {
-		s.t.Fatalf("the login of %s: %d %s", user, resp.StatusCode, text)
-	}
+	assert.MustEqual(s.t, resp.StatusCode, http.StatusOK, "the login of %s: %s", user, text)
 	return cookieOf(s.t, resp)
 }
 
@@ -76,9 +72,7 @@ func TestWhoLogsInIsKnownByACookieUntilTheyLogOut(t *testing.T) {
 		t.Errorf("logged out: %d, %+v", resp.StatusCode, gone)
 	}
 	s.fails(Prefix+"/groups", http.StatusUnauthorized, withCookie(c))
-	if !slices.Equal(f.left, []string{"User:ann"}) {
-		t.Errorf("noted is %v", f.left)
-	}
+	assert.EqualSlices(t, f.left, []string{"User:ann"}, "what is noted")
 	if resp, _ := s.do(http.MethodDelete, Prefix+"/session", withCookie(c)); resp.StatusCode != http.StatusOK || len(f.left) != 1 {
 		t.Errorf("logged out again: %d, %v", resp.StatusCode, f.left)
 	}
@@ -88,9 +82,7 @@ func TestACookieUnderTLSIsOnlyForTLS(t *testing.T) {
 	_, s := newUsersSite(t)
 	proxied := header("X-Forwarded-Proto", "https")
 	c := s.logIn("ann", "anns", proxied)
-	if !c.Secure || !strings.HasPrefix(c.Name, "__Host-muster-") {
-		t.Errorf("the cookie is %+v", c)
-	}
+	assert.True(t, c.Secure && strings.HasPrefix(c.Name, "__Host-muster-"), "the cookie is %+v", c)
 	if resp, _ := s.do(http.MethodGet, Prefix+"/groups", withCookie(c), proxied); resp.StatusCode != http.StatusOK {
 		t.Errorf("with it: %d", resp.StatusCode)
 	}
@@ -103,9 +95,7 @@ func TestALoginEndsTheOneBefore(t *testing.T) {
 	planted := &http.Cookie{Name: s.logIn("eve", "eves").Name, Value: "planted"}
 	first := s.logIn("ann", "anns", withCookie(planted))
 	second := s.logIn("eve", "eves", withCookie(first))
-	if first.Value == planted.Value || second.Value == first.Value {
-		t.Error("the secret is an old one")
-	}
+	assert.True(t, first.Value != planted.Value && second.Value != first.Value, "the secret is an old one")
 	s.fails(Prefix+"/groups", http.StatusUnauthorized, withCookie(first))
 	s.fails(Prefix+"/groups", http.StatusUnauthorized, withCookie(planted))
 }
@@ -198,14 +188,10 @@ func TestAStreamEndsWithTheLogin(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
 			req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.Addr().String()+Prefix+"/events?watch=groups", http.NoBody)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			as(req)
 			resp, err := s.client.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer resp.Body.Close()
 			if _, err := io.ReadFull(resp.Body, make([]byte, len("event: open"))); err != nil || resp.StatusCode != http.StatusOK {
 				t.Fatalf("it opens with %d, %v", resp.StatusCode, err)
@@ -229,20 +215,14 @@ func TestALoginHoldsNoLongerThanWhatItWasBy(t *testing.T) {
 	secret, _ := a.sessions.Begin(ann)
 	token := &call{login: login.WayBearer, id: login.Identity{Principal: "User:tom"}, ends: now.Add(time.Minute)}
 	for name, c := range map[string]*call{"password": {login: login.WayBasic, id: ann}, "cookie": {login: login.WayCookie, id: ann, secret: secret}, "token": token} {
-		if !a.holds(c) {
-			t.Errorf("%s: it does not hold", name)
-		}
+		assert.True(t, a.holds(c), "%s: it does not hold", name)
 	}
 	for name, c := range map[string]*call{
 		"nobody": {login: login.None}, "another password": {login: login.WayBasic, id: login.Identity{Principal: "User:ann", Proof: "old"}},
 		"another cookie": {login: login.WayCookie, id: ann, secret: "x"},
 	} {
-		if a.holds(c) {
-			t.Errorf("%s: it holds", name)
-		}
+		assert.False(t, a.holds(c), "%s: it holds", name)
 	}
 	at = now.Add(time.Minute)
-	if a.holds(token) {
-		t.Error("a token holds though it has ended")
-	}
+	assert.False(t, a.holds(token), "a token holds though it has ended")
 }

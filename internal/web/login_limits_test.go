@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"testing"
 
+	"muster/internal/assert"
 	"muster/internal/web/problem"
 )
 
@@ -63,9 +64,7 @@ func TestWhoDoesNotLogInMayOnlyReadFromAfar(t *testing.T) {
 				t.Errorf("%s, %s: %v", name, rt.name, err)
 			}
 		}
-		if err := f.asked(t, &reads, c.addr, c.full, c.change); err != nil {
-			t.Errorf("%s, to read: %v", name, err)
-		}
+		assert.NoError(t, f.asked(t, &reads, c.addr, c.full, c.change), "%s, to read", name)
 	}
 }
 

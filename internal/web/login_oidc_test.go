@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/web/login"
 )
 
@@ -32,9 +33,7 @@ func (f *fakeIssuer) Redeem(context.Context, string, string, string, string, str
 func traveller(s *site, back string) func(*http.Request) {
 	s.t.Helper()
 	resp, _ := s.do(http.MethodGet, oidcPath+"?back="+url.QueryEscape(back))
-	if resp.StatusCode != http.StatusFound {
-		s.t.Fatalf("it leads to %d", resp.StatusCode)
-	}
+	assert.MustEqual(s.t, resp.StatusCode, http.StatusFound)
 	cookie, _, _ := strings.Cut(resp.Header.Get("Set-Cookie"), ";")
 	return header("Cookie", cookie)
 }
@@ -78,9 +77,7 @@ func TestAJourneyEnds(t *testing.T) {
 	}
 	later(time.Second)
 	s.fails(oidcPath+"/back?code=x&state="+issuer.state, http.StatusUnauthorized, kept)
-	if issuer.redeemed != 1 {
-		t.Errorf("%d codes were redeemed", issuer.redeemed)
-	}
+	assert.Equal(t, issuer.redeemed, 1, "codes were redeemed")
 }
 
 func TestNoOneIsSentToAnotherSite(t *testing.T) {
@@ -91,8 +88,6 @@ func TestNoOneIsSentToAnotherSite(t *testing.T) {
 		"https://evil.example.org": false, "https:/evil.example.org": false, "javascript:alert(1)": false, "/api/v1/session/oidc": false, "/%zz": false,
 		"/" + strings.Repeat("a", maxBack): false,
 	} {
-		if got := isBack(back); got != want {
-			t.Errorf("%.40q: %t, want %t", back, got, want)
-		}
+		assert.Equal(t, isBack(back), want, "%.40q", back)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/search"
 	"muster/internal/web/problem"
 )
@@ -76,13 +77,9 @@ func (f *following) told() (values []string, end *SearchEnd) {
 // goesOn says whether following ended for a reason, and goes on at an offset.
 func (f *following) goesOn(end *SearchEnd, why string, offset int64) {
 	f.t.Helper()
-	if end == nil || end.Why != why || end.Problem != nil {
-		f.t.Fatalf("it ended with %+v", end)
-	}
+	assert.MustTrue(f.t, end != nil && end.Why == why && end.Problem == nil, "it ended with %+v", end)
 	next, err := search.ParseCursor(end.Next)
-	if err != nil || len(next.Spans) != 1 || next.Spans[0].Low != offset || next.Found != offset {
-		f.t.Errorf("it goes on at %+v, %v", next, err)
-	}
+	assert.True(f.t, err == nil && len(next.Spans) == 1 && next.Spans[0].Low == offset && next.Found == offset, "it goes on at %+v, %v", next, err)
 }
 
 func takeAllPlaces(a *api) {
@@ -138,9 +135,7 @@ func TestFollowersWhoseTimeIsOverGoOnWhereTheyWere(t *testing.T) {
 			l.put("b")
 			<-f.done
 			values, end := f.told()
-			if len(values) != 2 {
-				t.Errorf("told %v", values)
-			}
+			assert.Equal(t, len(values), 2, "told %v", values)
 			f.goesOn(end, search.AtTimeout, 2)
 		})
 	})
@@ -156,9 +151,7 @@ func TestFollowersEndWhenTooMuchIsUnread(t *testing.T) {
 		l.put("b")
 		<-f.done
 		values, end := f.told()
-		if len(values) != 1 || len(f.api.searches) != 0 {
-			t.Errorf("told %v; %d still search", values, len(f.api.searches))
-		}
+		assert.True(t, len(values) == 1 && len(f.api.searches) == 0, "told %v; %d still search", values, len(f.api.searches))
 		f.goesOn(end, search.AtPage, 1)
 	})
 }

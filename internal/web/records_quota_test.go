@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/web/problem"
 )
 
@@ -39,9 +40,7 @@ func TestWhatASearchReadsIsCountedAndBoundByTheQuota(t *testing.T) {
 	if err == nil || p.Status != http.StatusTooManyRequests || p.RetryAfter != 2 || p.Code != "quota_exceeded" || !strings.Contains(p.Message, "consumer_byte_rate") {
 		t.Errorf("beyond it: %+v", p)
 	}
-	if len(a.searches) != 0 {
-		t.Errorf("%d places are taken", len(a.searches))
-	}
+	assert.Equal(t, len(a.searches), 0, "places are taken")
 }
 
 // Who follows waits for the quota, and loses nothing.

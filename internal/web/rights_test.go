@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/auth"
 	"muster/internal/journal"
 	"muster/internal/watch/explain"
@@ -79,9 +80,7 @@ func TestListsLeaveOutWhatTheCallerMayNotSee(t *testing.T) {
 	s := serve(t, f)
 	f.denies = map[string]bool{"DESCRIBE CLUSTER kafka-cluster": true, "DESCRIBE GROUP billing": true, "DESCRIBE TOPIC payments": true}
 	l := read[GroupList](s, "/groups")
-	if rowNames(l.Groups) != "=SUM(A1) shipping" || *l.Matched != 2 || l.Total != nil || len(l.Groups[0].Topics) != 0 {
-		t.Errorf("the groups are %+v", l)
-	}
+	assert.True(t, rowNames(l.Groups) == "=SUM(A1) shipping" && *l.Matched == 2 && l.Total == nil && len(l.Groups[0].Topics) == 0, "the groups are %+v", l)
 	if o := read[Overview](s, "/overview"); o.Groups != nil || o.Needing != 1 || len(o.Worst) != 1 || o.Topics != 1 {
 		t.Errorf("the overview is %+v", o)
 	}
@@ -95,9 +94,7 @@ func TestListsLeaveOutWhatTheCallerMayNotSee(t *testing.T) {
 		t.Errorf("the groups of the topic are %+v", d.Groups)
 	}
 	s.fails(Prefix+"/groups?topic=payments", http.StatusForbidden)
-	if len(f.denied) != 1 {
-		t.Errorf("noted are %v", f.denied)
-	}
+	assert.Equal(t, len(f.denied), 1, "noted are %v", f.denied)
 }
 
 func TestTopicsThatTheCallerMayNotSeeAreHiddenInAGroup(t *testing.T) {
@@ -177,7 +174,5 @@ func TestTransactionalIDsAreNamedToThoseWhoMayDescribeThem(t *testing.T) {
 			t.Errorf("denied %t: it explains %s", denied, body)
 		}
 	}
-	if len(f.denied) > 0 {
-		t.Errorf("noted are %v", f.denied)
-	}
+	assert.True(t, len(f.denied) == 0, "noted are %v", f.denied)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/journal"
 	"muster/internal/web/problem"
 )
@@ -114,9 +115,7 @@ func (s *schemas) members(t reflect.Type) []member {
 			continue
 		}
 		m := member{name: jsonName(f), doc: f.Tag.Get("doc"), shape: s.shapeOf(f.Type)}
-		if m.name == "" {
-			s.t.Fatalf("field %s of %v has no name in JSON", f.Name, t)
-		}
+		assert.MustTrue(s.t, m.name != "", "field %s of %v has no name in JSON", f.Name, t)
 		m.optional = strings.Contains(f.Tag.Get("json"), ",omit")
 		if m.optional {
 			m.null = false

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"slices"
 	"testing"
+
+	"muster/internal/assert"
 )
 
 func TestATopicTellsItsSettingsWithTheirDefaults(t *testing.T) {
@@ -17,9 +19,7 @@ func TestATopicTellsItsSettingsWithTheirDefaults(t *testing.T) {
 		if i < 0 || all[i].Value != want.Value || all[i].Default != want.Default || all[i].Set != want.Set || all[i].Doc == "" {
 			t.Errorf("settings of %s: %+v", topic, all)
 		}
-		if slices.ContainsFunc(all, func(c TopicConfig) bool { return c.Name == "preallocate" }) {
-			t.Error("a setting that means nothing here is told")
-		}
+		assert.False(t, slices.ContainsFunc(all, func(c TopicConfig) bool { return c.Name == "preallocate" }), "a setting that means nothing here is told")
 	}
 	s.fails(Prefix+"/topics/nothing/configs", http.StatusNotFound)
 }

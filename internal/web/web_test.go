@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"muster/internal/assert"
 )
 
 func TestHealthz(t *testing.T) {
@@ -68,7 +70,5 @@ func TestNothingIsReadBeforeTheBrokerIsReadyOrWhenItStops(t *testing.T) {
 func TestTheDocumentIsServed(t *testing.T) {
 	s := serve(t, newFake(t))
 	resp, body := s.do(http.MethodGet, Prefix+"/openapi.json")
-	if resp.StatusCode != http.StatusOK || !strings.Contains(body, `"/api/v1/groups/{group}/explain"`) {
-		t.Errorf("it is %d %.100s", resp.StatusCode, body)
-	}
+	assert.True(t, resp.StatusCode == http.StatusOK && strings.Contains(body, `"/api/v1/groups/{group}/explain"`), "it is %d %.100s", resp.StatusCode, body)
 }

@@ -43,10 +43,17 @@ func TestCounts(t *testing.T) {
 	same(t, "capitals", Capital("the group")+Capital(""), "The group")
 }
 
+func TestNumbers(t *testing.T) {
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 2349: "2,349", 1234567: "1,234,567", -999: "-999", -1000: "-1,000", -123456: "-123,456"} {
+		same(t, "a number", Number(n), want)
+	}
+	same(t, "a count", Plural(2349, "record"), "2,349 records")
+}
+
 func TestTimes(t *testing.T) {
 	now := time.Date(2026, 1, 31, 12, 0, 0, 0, time.Local)
-	same(t, "today", Time(now.Add(-time.Hour), now), "11:00:00")
-	same(t, "yesterday", Time(now.Add(-24*time.Hour), now), "2026-01-30 12:00:00")
+	same(t, "today", Time(now.Add(-time.Hour), now), "11:00:00 UTC")
+	same(t, "yesterday", Time(now.Add(-24*time.Hour), now), "2026-01-30 12:00:00 UTC")
 	same(t, "just now", Ago(now, now), "just now")
 	same(t, "a while", Ago(now.Add(-90*time.Second), now), "1m30s ago")
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/assert"
 )
 
 // batch describes a record batch that a test makes by itself.
@@ -111,9 +113,7 @@ func produce(w *wire, topic string, partition int32, b batch) kmsg.ProduceRespon
 // produced returns the only partition of an answer.
 func produced(t testing.TB, resp *kmsg.ProduceResponse) kmsg.ProduceResponseTopicPartition {
 	t.Helper()
-	if len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1 {
-		t.Fatalf("the answer is not about one partition: %+v", resp)
-	}
+	assert.MustTrue(t, len(resp.Topics) == 1 && len(resp.Topics[0].Partitions) == 1, "the answer is not about one partition: %+v", resp)
 	return resp.Topics[0].Partitions[0]
 }
 
@@ -147,9 +147,7 @@ func fetchRequest(topic string, offset int64, partitions ...int32) *kmsg.FetchRe
 // fetched returns the only partition of an answer.
 func fetched(t testing.TB, resp *kmsg.FetchResponse) kmsg.FetchResponseTopicPartition {
 	t.Helper()
-	if len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1 {
-		t.Fatalf("the answer is not about one partition: %+v", resp)
-	}
+	assert.MustTrue(t, len(resp.Topics) == 1 && len(resp.Topics[0].Partitions) == 1, "the answer is not about one partition: %+v", resp)
 	return resp.Topics[0].Partitions[0]
 }
 
@@ -178,20 +176,14 @@ func decode(t testing.TB, batches []byte) []storedRecord {
 func decodeBatch(t testing.TB, encoded []byte) []storedRecord {
 	t.Helper()
 	var b kmsg.RecordBatch
-	if err := b.ReadFrom(encoded); err != nil {
-		t.Fatalf("a stored batch cannot be read: %v", err)
-	}
-	if sum := seal(slices.Clone(encoded)); string(sum) != string(encoded) {
-		t.Fatalf("the batch at offset %d has a wrong checksum", b.FirstOffset)
-	}
+	assert.Must(t, b.ReadFrom(encoded), "a stored batch cannot be read")
+	assert.MustEqual(t, string(seal(slices.Clone(encoded))), string(encoded), "the batch at offset %d has a wrong checksum", b.FirstOffset)
 	var out []storedRecord
 	rest := b.Records
 	for range b.NumRecords {
 		length, width := binary.Varint(rest)
 		var r kmsg.Record
-		if err := r.ReadFrom(rest[:width+int(length)]); err != nil {
-			t.Fatalf("a stored record cannot be read: %v", err)
-		}
+		assert.Must(t, r.ReadFrom(rest[:width+int(length)]), "a stored record cannot be read")
 		rest = rest[width+int(length):]
 		at := storedRecord{b.FirstOffset + int64(r.OffsetDelta), b.FirstTimestamp + r.TimestampDelta64, string(r.Value)}
 		if b.Attributes&logAppendTime != 0 {
@@ -220,9 +212,7 @@ func logStart(w *wire, topic string, partition int32) int64 {
 	p.Partition, p.Timestamp = partition, -2
 	req.Topics = []kmsg.ListOffsetsRequestTopic{{Topic: topic, Partitions: []kmsg.ListOffsetsRequestTopicPartition{p}}}
 	got := ask[*kmsg.ListOffsetsResponse](w, req).Topics[0].Partitions[0]
-	if got.ErrorCode != 0 {
-		w.t.Fatalf("start of %s-%d: error code %d", topic, partition, got.ErrorCode)
-	}
+	assert.MustEqual(w.t, got.ErrorCode, 0, "start of %s-%d: error code", topic, partition)
 	return got.Offset
 }
 
@@ -232,9 +222,7 @@ func readFrom(w *wire, topic string, partition int32, offset int64) []storedReco
 	var out []storedRecord
 	for {
 		p := fetched(w.t, ask[*kmsg.FetchResponse](w, fetchRequest(topic, offset, partition)))
-		if p.ErrorCode != 0 {
-			w.t.Fatalf("fetch %s-%d at %d: error code %d", topic, partition, offset, p.ErrorCode)
-		}
+		assert.MustEqual(w.t, p.ErrorCode, 0, "fetch %s-%d at %d: error code", topic, partition, offset)
 		recs := decode(w.t, p.RecordBatches)
 		// A batch may begin before the offset that was asked for.
 		recs = slices.DeleteFunc(recs, func(r storedRecord) bool { return r.offset < offset })

@@ -8,6 +8,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"muster/internal/assert"
 )
 
 var franz = client{
@@ -111,9 +113,7 @@ func createTopic(t testing.TB, addr, topic string, partitions int32, settings ..
 		configs[settings[i]] = &settings[i+1]
 	}
 	resp, err := kadm.NewClient(connect(t, addr)).CreateTopic(t.Context(), partitions, 1, configs, topic)
-	if err != nil {
-		t.Fatalf("create topic %s: %v %s", topic, err, resp.ErrMessage)
-	}
+	assert.Must(t, err, "create topic %s: %s", topic, resp.ErrMessage)
 }
 
 // endOffsets returns the end offset of each partition of a topic.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os/exec"
 	"strings"
 	"testing"
@@ -13,6 +12,8 @@ import (
 	"github.com/confluentinc/confluent-kafka-go/v2/kafka"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"muster/internal/assert"
 )
 
 // Someone looks at the offsets topic before any group is there. What a group
@@ -20,9 +21,7 @@ import (
 func TestKcatLookingAtTheOffsetsTopicDoesNoHarm(t *testing.T) {
 	addr := onDisk(t)
 	out, err := exec.CommandContext(t.Context(), "kcat", "-L", "-b", addr, "-t", "__consumer_offsets").CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "with 50 partitions") {
-		t.Errorf("kcat -L: %v\n%s", err, out)
-	}
+	assert.True(t, err == nil && strings.Contains(string(out), "with 50 partitions"), "kcat -L: %v\n%s", err, out)
 	adm := kadm.NewClient(connect(t, addr))
 	described, err := adm.DescribeTopicConfigs(t.Context(), "__consumer_offsets")
 	must(t, err)
@@ -71,7 +70,5 @@ func TestLibrdkafkaLearnsWhichRecordsOfABatchAreBad(t *testing.T) {
 		}
 	}
 	bad, other := kafka.ErrInvalidRecord, kafka.ErrInvalidDifferentRecord
-	if want := map[string]kafka.ErrorCode{"0": other, "1": bad, "2": other, "3": bad}; !maps.Equal(got, want) {
-		t.Errorf("reports %v, want %v", got, want)
-	}
+	assert.EqualMaps(t, got, map[string]kafka.ErrorCode{"0": other, "1": bad, "2": other, "3": bad})
 }

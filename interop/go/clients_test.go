@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"muster/internal/assert"
 )
 
 // client is a Kafka client with its defaults, given only where the broker is
@@ -106,9 +108,7 @@ func write(t *testing.T, addr string, c client, codec string, n int, settings ..
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), clientTimeout)
 	defer cancel()
-	if err := c.produce(ctx, addr, w.topic, codec, w.recs); err != nil {
-		t.Fatalf("%s produces: %v", c.name, err)
-	}
+	assert.Must(t, c.produce(ctx, addr, w.topic, codec, w.recs), "%s produces", c.name)
 	must(t, w.arrived(ctx, connect(t, addr)))
 	return w
 }
@@ -145,12 +145,8 @@ func (w *written) readWith(t *testing.T, reader client) {
 	ctx, cancel := context.WithTimeout(t.Context(), clientTimeout)
 	defer cancel()
 	c := newCollector(clientPartitions, len(w.recs))
-	if err := reader.consume(ctx, w.addr, w.topic, c); err != nil {
-		t.Fatalf("%s consumes: %v", reader.name, err)
-	}
-	if err := compare(w.recs, c.parts, w.by, w.began); err != nil {
-		t.Fatalf("%s reads: %v", reader.name, err)
-	}
+	assert.Must(t, reader.consume(ctx, w.addr, w.topic, c), "%s consumes", reader.name)
+	assert.Must(t, compare(w.recs, c.parts, w.by, w.began), "%s reads", reader.name)
 }
 
 // inspect reads the topic with franz-go, which tells how batches were written, if those
@@ -173,7 +169,5 @@ func (w *written) inspect(t *testing.T, kept bool) {
 	must(t, err)
 	must(t, compare(w.recs, c.parts, w.by, w.began))
 	// Batches that would not shrink are left as they are by some clients.
-	if kept && compressed < len(w.recs)*9/10 {
-		t.Errorf("only %d of %d records are in batches with codec %s", compressed, len(w.recs), w.codec)
-	}
+	assert.False(t, kept && compressed < len(w.recs)*9/10, "only %d of %d records are in batches with codec %s", compressed, len(w.recs), w.codec)
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"muster/internal/assert"
 )
 
 // consumerCases are the clients and assignors of the consumer group protocol.
@@ -100,9 +102,7 @@ func consumersRestart(t *testing.T, addrs []string, name, client, assignor strin
 			t.Fatalf("member %s restarted: assignments were %v and are %v", m.spec.ClientID, before, after)
 		}
 		g.reads()
-		if now := historyLengths(others); !slices.Equal(seen, now) {
-			t.Errorf("member %s restarted, and others noticed", m.spec.ClientID)
-		}
+		assert.EqualSlices(t, seen, historyLengths(others), "member %s restarted, and others noticed", m.spec.ClientID)
 	}
 	if v, err := g.view(); err != nil || v.epoch != first.epoch {
 		t.Errorf("the group's epoch was %d and is %d, error %v", first.epoch, v.epoch, err)

@@ -15,6 +15,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/assert"
 )
 
 // consumerSettings have members of consumer groups heard of often, and missed
@@ -163,9 +165,7 @@ func (g *consumerGroup) reads() {
 	for range 20 {
 		for _, s := range g.slots() {
 			g.write(cl, s, func(err error) {
-				if err != nil {
-					g.t.Errorf("write to %s-%d: %v", s.topic, s.partition, err)
-				}
+				assert.NoError(g.t, err, "write to %s-%d", s.topic, s.partition)
 			})
 		}
 	}
@@ -316,8 +316,6 @@ func TestOffsetsGoBackOnlyByWhoCommittedThem(t *testing.T) {
 		for _, now := range c.commits {
 			s.compare(highest, map[slot]commitment{at: now})
 		}
-		if len(s.errs) != c.wrong {
-			t.Errorf("%s: %v", c.what, s.errs)
-		}
+		assert.Equal(t, len(s.errs), c.wrong, "%s: %v", c.what, s.errs)
 	}
 }

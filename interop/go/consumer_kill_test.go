@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/redistest"
 )
 
@@ -40,9 +41,7 @@ func TestReconciliationsSurviveKills(t *testing.T) {
 	for seed, left := *reconcileSeed, *reconcileKills; left > 0; seed++ {
 		reconcileRound(t, site, seed, min(left, reconcileLosses), states)
 		left -= reconcileLosses
-		if t.Failed() {
-			t.Fatalf("stopped at seed %d: -reconciles %d -reconcile-seed %d does it again", seed, reconcileLosses, seed)
-		}
+		assert.MustFalse(t, t.Failed(), "stopped at seed %d: -reconciles %d -reconcile-seed %d does it again", seed, reconcileLosses, seed)
 	}
 	t.Logf("when a broker was lost, the group was last seen %v", states)
 }

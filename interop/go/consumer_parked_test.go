@@ -11,6 +11,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/assert"
 )
 
 // parkedGroup is a group whose members say JoinGroup and wait, since the join phase does
@@ -165,9 +167,7 @@ func (p *parkedGroup) haveJoined(waits map[*memberProcess]int, generation int32)
 				}
 			}
 		}
-		if !synced {
-			p.t.Errorf("%s: member %s was not told its assignment", p.step, m.spec.ClientID)
-		}
+		assert.True(p.t, synced, "%s: member %s was not told its assignment", p.step, m.spec.ClientID)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"muster/internal/assert"
 	"muster/internal/redistest"
 )
 
@@ -161,9 +162,7 @@ func (r *rollingGroup) stalls(i int, consumer bool) {
 	}
 	waitFor(r.t, "the group to wait for a member", unsettled)
 	n := r.readsOn(r.ledger.open(still))
-	if err := unsettled(); err != nil {
-		r.t.Errorf("%s: it was to wait for %s: %v", r.step, still.spec.ClientID, err)
-	}
+	assert.NoError(r.t, unsettled(), "%s: it was to wait for %s", r.step, still.spec.ClientID)
 	still.resume()
 	r.t.Logf("%s stalled, and %d partitions were read on", still.spec.ClientID, n)
 }

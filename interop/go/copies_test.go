@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"muster/internal/assert"
 )
 
 var (
@@ -46,9 +48,7 @@ func TestCopiesSurviveKills(t *testing.T) {
 		runs -= copyLanes
 		all.add(counts)
 		t.Logf("seed %d: %s", seed, counts)
-		if t.Failed() {
-			t.Fatalf("stopped at seed %d: -copies %d -seed %d does it again", seed, copyLanes, seed)
-		}
+		assert.MustFalse(t, t.Failed(), "stopped at seed %d: -copies %d -seed %d does it again", seed, copyLanes, seed)
 	}
 	t.Logf("all in %s: %s", time.Since(began).Round(time.Second), all)
 }
@@ -119,9 +119,7 @@ func copyRound(t *testing.T, site copySite, seed uint64, lanes int) copyCounts {
 		})
 	}
 	done.Wait()
-	if err := noneOpen(t.Context(), site.addresses(), lost.Add(copyPatience)); err != nil {
-		t.Errorf("seed %d: %v", seed, err)
-	}
+	assert.NoError(t, noneOpen(t.Context(), site.addresses(), lost.Add(copyPatience)), "seed %d", seed)
 	counts.calm = time.Since(lost)
 	for _, r := range runs {
 		counts.add(r.counted())

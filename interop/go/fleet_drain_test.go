@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/redistest"
 )
 
@@ -52,9 +53,7 @@ func TestBrokersAreDrainedStoppedAndStartedUnnoticed(t *testing.T) {
 		g.reads(ends)
 		g.commits(ends)
 	}
-	if err := commits.failed(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, commits.failed())
 	w.history.check(t, f.client(), drainTopic)
 	t.Logf("%d records acknowledged", w.history.count())
 }
@@ -92,9 +91,7 @@ func (f *fleet) leadsNothing(broker int) {
 	must(f.t, err)
 	for _, topic := range m.Topics {
 		for _, p := range topic.Partitions {
-			if p.Leader == int32(broker+1) {
-				f.t.Errorf("broker %d is drained and leads %s-%d", broker+1, p.Topic, p.Partition)
-			}
+			assert.True(f.t, p.Leader != int32(broker+1), "broker %d is drained and leads %s-%d", broker+1, p.Topic, p.Partition)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/redistest"
 )
 
@@ -48,9 +49,7 @@ func TestFrozenCoordinatorIsFenced(t *testing.T) {
 		}
 	})
 	for _, w := range waiting {
-		if resp := next[*kmsg.EndTxnResponse](w.wire); resp.ErrorCode == 0 {
-			t.Errorf("%s: the coordinator that was frozen ends the transaction", w.id)
-		}
+		assert.True(t, next[*kmsg.EndTxnResponse](w.wire).ErrorCode != 0, "%s: the coordinator that was frozen ends the transaction", w.id)
 	}
 	f.hasAll()
 	var want []string

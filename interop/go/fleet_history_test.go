@@ -9,6 +9,8 @@ import (
 
 	"github.com/confluentinc/confluent-kafka-go/v2/kafka"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"muster/internal/assert"
 )
 
 // history is what producers were told of a topic: where each record is.
@@ -89,9 +91,7 @@ func (h *history) check(t testing.TB, cl *kgo.Client, topic string) {
 	must(t, err)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.err != nil {
-		t.Fatal(h.err)
-	}
+	must(t, h.err)
 	for p, end := range ends {
 		where := map[string]int64{}
 		for o, value := range h.read(ctx, t, cl, topic, p, end) {
@@ -122,13 +122,9 @@ func (h *history) read(ctx context.Context, t testing.TB, from *kgo.Client, topi
 	var values []string
 	for int64(len(values)) < end {
 		fetches := cl.PollFetches(ctx)
-		if err := fetches.Err(); err != nil {
-			t.Fatalf("read %s-%d at %d of %d: %v", topic, partition, len(values), end, err)
-		}
+		assert.Must(t, fetches.Err(), "read %s-%d at %d of %d", topic, partition, len(values), end)
 		fetches.EachRecord(func(r *kgo.Record) {
-			if r.Offset != int64(len(values)) {
-				t.Fatalf("%s-%d: offset %d after %d records", topic, partition, r.Offset, len(values))
-			}
+			assert.MustTrue(t, r.Offset == int64(len(values)), "%s-%d: offset %d after %d records", topic, partition, r.Offset, len(values))
 			values = append(values, string(r.Value))
 		})
 	}

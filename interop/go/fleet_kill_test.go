@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/redistest"
 )
 
@@ -55,9 +56,7 @@ func TestAFleetLosesBrokersButNoRecordAndNoCommit(t *testing.T) {
 		g.reads(ends)
 		g.commits(ends)
 	}
-	if err := commits.failed(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, commits.failed())
 	w.history.check(t, f.client(), fleetTopic)
 	slices.Sort(took)
 	t.Logf("%d losses of a broker, %d records acknowledged; consumption went on after %s in the middle, %s at most, with a lease of %s",
@@ -163,14 +162,10 @@ func (f *fleet) loseForAWhile(victim int, groups []*liveGroup, w *fleetWriters, 
 	})
 	if led >= 0 {
 		resp := produceTo.receive().(*kmsg.ProduceResponse)
-		if got := produced(t, resp).ErrorCode; got != kerr.NotLeaderForPartition.Code {
-			t.Errorf("a zombie answers Produce with %d", got)
-		}
+		assert.Equal(t, produced(t, resp).ErrorCode, kerr.NotLeaderForPartition.Code, "a zombie answers Produce")
 	}
 	resp := commitTo.receive().(*kmsg.OffsetCommitResponse)
-	if got := resp.Topics[0].Partitions[0].ErrorCode; got != kerr.NotCoordinator.Code {
-		t.Errorf("a zombie answers OffsetCommit with %d", got)
-	}
+	assert.Equal(t, resp.Topics[0].Partitions[0].ErrorCode, kerr.NotCoordinator.Code, "a zombie answers OffsetCommit")
 	return took
 }
 

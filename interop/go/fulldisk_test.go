@@ -13,6 +13,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"golang.org/x/sys/unix"
+
+	"muster/internal/assert"
 )
 
 const (
@@ -76,9 +78,7 @@ const inNamespace = "MUSTER_INTEROP_IN_NAMESPACE"
 // testInNamespace runs this test again in namespaces of its own, where
 // everybody may mount file systems, if the system allows such namespaces.
 func testInNamespace(t *testing.T) {
-	if os.Getenv(inNamespace) != "" {
-		t.Fatal("file systems cannot be mounted in a namespace of our own either")
-	}
+	assert.MustEqual(t, os.Getenv(inNamespace), "", "file systems cannot be mounted in a namespace of our own either")
 	if out, err := exec.Command("unshare", "-Urm", "true").CombinedOutput(); err != nil {
 		t.Skipf("we may not mount a small file system, nor have a namespace where we may: %v %s", err, out)
 	}
@@ -86,9 +86,7 @@ func testInNamespace(t *testing.T) {
 	cmd.Env = append(os.Environ(), inNamespace+"=yes")
 	out, err := cmd.CombinedOutput()
 	t.Logf("in a namespace:\n%s", out)
-	if err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, err)
 }
 
 // fullDisk is a broker on a small disk, and what it acknowledged.
@@ -109,9 +107,7 @@ func newFullDisk(t *testing.T) *fullDisk {
 	d := &fullDisk{t: t, mount: t.TempDir(), refused: map[string]bool{}}
 	must(t, mountSmall(d.mount))
 	t.Cleanup(func() {
-		if err := unix.Unmount(d.mount, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, unix.Unmount(d.mount, unix.MNT_DETACH))
 	})
 	must(t, os.WriteFile(d.ballast(), make([]byte, ballastSize), 0o600))
 	d.start()
@@ -151,13 +147,9 @@ func (d *fullDisk) fill() {
 		case code != 0:
 			d.t.Fatalf("produce: %v, want KAFKA_STORAGE_ERROR when the disk is full", kerr.ErrorForCode(code))
 		}
-		if d.sent*fullRecord > 2*smallDisk {
-			d.t.Fatal("the disk does not get full")
-		}
+		assert.MustTrue(d.t, d.sent*fullRecord <= 2*smallDisk, "the disk does not get full")
 	}
-	if len(d.acked)*fullRecord < (smallDisk-ballastSize)/2 {
-		d.t.Fatalf("only %d batches fit on the disk", len(d.acked))
-	}
+	assert.MustTrue(d.t, len(d.acked)*fullRecord >= (smallDisk-ballastSize)/2, "only %d batches fit on the disk", len(d.acked))
 }
 
 // produce writes one more batch and notes the outcome.
@@ -203,15 +195,11 @@ func (d *fullDisk) check(when string) {
 	var got []storedRecord
 	seen := map[string]bool{}
 	for _, r := range readFrom(d.w, fullTopic, 0, d.acked[0].offset) {
-		if seen[r.value] {
-			d.t.Fatalf("%s: record %.6s is there twice", when, r.value)
-		}
+		assert.MustFalse(d.t, seen[r.value], "%s: record %.6s is there twice", when, r.value)
 		seen[r.value] = true
 		if !d.refused[r.value] {
 			got = append(got, storedRecord{offset: r.offset, value: r.value})
 		}
 	}
-	if !slices.Equal(got, d.acked) {
-		d.t.Fatalf("%s: the %d records that were acknowledged and the %d that are there differ", when, len(d.acked), len(got))
-	}
+	assert.MustEqualSlices(d.t, got, d.acked, "%s: the %d records that were acknowledged and the %d that are there differ", when, len(d.acked), len(got))
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/assert"
 )
 
 // What kafka-consumer-groups does, through kadm.
@@ -68,9 +70,7 @@ func (a *adminBroker) waitState(group, state string) {
 // member, which makes a group that has no members.
 func (a *adminBroker) commit(group, topic string, at int64) {
 	a.t.Helper()
-	if err := a.CommitAllOffsets(a.ctx, group, offsetsAt(topic, at)); err != nil {
-		a.t.Fatalf("commit for %s: %v", group, err)
-	}
+	assert.Must(a.t, a.CommitAllOffsets(a.ctx, group, offsetsAt(topic, at)), "commit for %s", group)
 }
 
 func offsetsAt(topic string, at int64) kadm.Offsets {
@@ -85,9 +85,7 @@ func offsetsAt(topic string, at int64) kadm.Offsets {
 func (a *adminBroker) committed(group, topic string) [2]int64 {
 	a.t.Helper()
 	fetched, err := a.FetchOffsetsForTopics(a.ctx, group, topic)
-	if err != nil {
-		a.t.Fatalf("fetch the offsets of %s: %v", group, err)
-	}
+	assert.Must(a.t, err, "fetch the offsets of %s", group)
 	return [2]int64{fetched[topic][0].At, fetched[topic][1].At}
 }
 
@@ -119,13 +117,9 @@ func TestListGroupsShowsStateAndProtocolType(t *testing.T) {
 	for _, tt := range tests {
 		listed, err := a.ListGroupsByType(a.ctx, tt.types, tt.states...)
 		must(t, err)
-		if got := listed.Groups(); !slices.Equal(got, tt.want) {
-			t.Errorf("types %q, states %q: listed %q, want %q", tt.types, tt.states, got, tt.want)
-		}
+		assert.EqualSlices(t, listed.Groups(), tt.want, "types %q, states %q: listed", tt.types, tt.states)
 		for name, l := range listed {
-			if got := [2]string{l.State, l.ProtocolType}; got != all[name] {
-				t.Errorf("%s is listed with %q, want %q", name, got, all[name])
-			}
+			assert.Equal(t, [2]string{l.State, l.ProtocolType}, all[name], "%s is listed", name)
 		}
 	}
 }
@@ -175,9 +169,7 @@ func TestDescribeGroupsReportsAnUnknownGroupAsDead(t *testing.T) {
 			want = kerr.GroupIDNotFound
 		}
 		wantCode(t, fmt.Sprintf("DescribeGroups v%d", version), g.ErrorCode, want)
-		if g.State != "Dead" || (g.ErrorMessage != nil) != (version >= 6) {
-			t.Errorf("DescribeGroups v%d: %+v", version, g)
-		}
+		assert.True(t, g.State == "Dead" && (g.ErrorMessage != nil) == (version >= 6), "DescribeGroups v%d: %+v", version, g)
 	}
 }
 
@@ -189,9 +181,7 @@ func TestDeleteGroups(t *testing.T) {
 	deleted, err := a.DeleteGroups(a.ctx, "live", "simple", "none", "simple")
 	must(t, err)
 	for group, want := range map[string]error{"live": kerr.NonEmptyGroup, "simple": nil, "none": kerr.GroupIDNotFound} {
-		if got := deleted[group].Err; got != want {
-			t.Errorf("delete %s: %v, want %v", group, got, want)
-		}
+		assert.Equal(t, deleted[group].Err, want, "delete %s", group)
 	}
 	a.wantCommitted("live", adminTopic, 3)
 	a.wantCommitted("simple", otherTopic, -1)
@@ -296,19 +286,13 @@ func TestCommitFailsForEachPartitionByItself(t *testing.T) {
 	}
 	for topic, partitions := range want {
 		for p, err := range partitions {
-			if got := done[topic][p].Err; got != err {
-				t.Errorf("commit for partition %d of topic %s: %v, want %v", p, topic, got, err)
-			}
+			assert.Equal(t, done[topic][p].Err, err, "commit for partition %d of topic %s", p, topic)
 		}
 	}
 	a.wantCommitted("simple", adminTopic, 4)
-	if got := a.committed("simple", otherTopic); got != [2]int64{4, -1} {
-		t.Errorf("committed %v", got)
-	}
+	assert.Equal(t, a.committed("simple", otherTopic), [2]int64{4, -1}, "committed")
 	fetched, err := a.FetchOffsets(a.ctx, "simple")
-	if err != nil || fetched[otherTopic][0].Metadata != strings.Repeat("é", 4096) {
-		t.Errorf("the metadata did not come back, error %v", err)
-	}
+	assert.True(t, err == nil && fetched[otherTopic][0].Metadata == strings.Repeat("é", 4096), "the metadata did not come back, error %v", err)
 }
 
 func TestFetchOffsetsOfAnUnknownGroupIsNoError(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"muster/internal/assert"
 )
 
 // calmSession is so long that no member is missed however slow the machine is.
@@ -98,9 +100,7 @@ func checkMoved(t *testing.T, m *memberProcess, since int, before, after []int32
 			gone = append(gone, p)
 		}
 	}
-	if len(gone) != gives {
-		t.Errorf("member %s had %v and has %v: want %d moved away", m.spec.ClientID, before, after, gives)
-	}
+	assert.True(t, len(gone) == gives, "member %s had %v and has %v: want %d moved away", m.spec.ClientID, before, after, gives)
 	for _, r := range m.history()[since:] {
 		for _, p := range r.Partitions {
 			switch {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"muster/internal/assert"
 )
 
 // groupPartitions is the number of partitions that a group shares.
@@ -158,15 +160,11 @@ func (w *writer) finish() map[int32]int64 {
 	must(w.t, err)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.err != nil {
-		w.t.Fatalf("write: %v", w.err)
-	}
+	assert.Must(w.t, w.err, "write")
 	sum := 0
 	for _, end := range ends {
 		sum += int(end)
 	}
-	if sum != w.written {
-		w.t.Fatalf("%d records written, the topic has %d", w.written, sum)
-	}
+	assert.MustTrue(w.t, sum == w.written, "%d records written, the topic has %d", w.written, sum)
 	return ends
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+
+	"muster/internal/assert"
 )
 
 const (
@@ -52,13 +54,9 @@ func TestKillsDuringRebalancesLoseNoCommit(t *testing.T) {
 	log.mustGrow(t)
 	churn.stop()
 	for _, group := range churn.groups {
-		if err := log.check(t.Context(), admin, group); err != nil {
-			t.Errorf("in the end: %v", err)
-		}
+		assert.NoError(t, log.check(t.Context(), admin, group), "in the end")
 	}
-	if err := log.failed(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, log.failed())
 	t.Logf("%d kills in %s: %d commits acknowledged by %d members; a group was last seen %v",
 		kills, restarted.Sub(began).Round(time.Millisecond), log.acks(), churn.members.Load(), states)
 }
@@ -167,14 +165,10 @@ func (l *commitLog) mustGrow(t *testing.T) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for before := l.count; l.count < before+2*groupPartitions && l.err == nil; {
-		if ctx.Err() != nil {
-			t.Fatalf("no commit acknowledged for %s", groupTimeout)
-		}
+		assert.Must(t, ctx.Err(), "no commit acknowledged for %s", groupTimeout)
 		l.more.Wait()
 	}
-	if l.err != nil {
-		t.Fatal(l.err)
-	}
+	must(t, l.err)
 }
 
 // fetch reads a group's committed offsets, and complains if one is below what was

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+
+	"muster/internal/assert"
 )
 
 // groupTimeout bounds one wait for a group or a client. It is long because
@@ -31,9 +33,7 @@ func waitFor(t testing.TB, what string, check func() error) {
 		if err == nil {
 			return
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("waited %s for %s: %v", groupTimeout, what, err)
-		}
+		assert.MustFalse(t, time.Now().After(deadline), "waited %s for %s: %v", groupTimeout, what, err)
 		<-time.After(50 * time.Millisecond)
 	}
 }

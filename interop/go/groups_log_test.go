@@ -8,6 +8,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/assert"
 )
 
 // generation is one generation of a group, as the coordinator has written it to
@@ -56,9 +58,7 @@ func (g *liveGroup) generationMember(m *kmsg.GroupMetadataValueMember) generatio
 		return out
 	}
 	var assignment kmsg.ConsumerMemberAssignment
-	if err := assignment.ReadFrom(m.Assignment); err != nil {
-		g.t.Fatalf("the assignment of member %s: %v", m.MemberID, err)
-	}
+	assert.Must(g.t, assignment.ReadFrom(m.Assignment), "the assignment of member %s", m.MemberID)
 	for _, t := range assignment.Topics {
 		if t.Topic == g.spec.Topic {
 			out.partitions = append(out.partitions, t.Partitions...)
@@ -72,9 +72,7 @@ func (g *liveGroup) generationMember(m *kmsg.GroupMetadataValueMember) generatio
 func (g *liveGroup) current() generation {
 	g.t.Helper()
 	all := g.generations()
-	if len(all) == 0 {
-		g.t.Fatalf("%s has no generation", g.spec.Group)
-	}
+	assert.MustTrue(g.t, len(all) != 0, "%s has no generation", g.spec.Group)
 	return all[len(all)-1]
 }
 
@@ -96,9 +94,7 @@ func readGroupRecords(t testing.TB, addr, group string) []kmsg.GroupMetadataValu
 	var values []kmsg.GroupMetadataValue
 	for next := int64(0); next < ends[partition]; {
 		fetches := cl.PollFetches(ctx)
-		if err := fetches.Err(); err != nil {
-			t.Fatalf("read %s-%d: %v", topic, partition, err)
-		}
+		assert.Must(t, fetches.Err(), "read %s-%d", topic, partition)
 		for it := fetches.RecordIter(); !it.Done(); {
 			r := it.Next()
 			next = r.Offset + 1
@@ -110,9 +106,7 @@ func readGroupRecords(t testing.TB, addr, group string) []kmsg.GroupMetadataValu
 				continue
 			}
 			var value kmsg.GroupMetadataValue
-			if err := value.ReadFrom(r.Value); err != nil {
-				t.Fatalf("%s-%d, offset %d: %v", topic, partition, r.Offset, err)
-			}
+			assert.Must(t, value.ReadFrom(r.Value), "%s-%d, offset %d", topic, partition, r.Offset)
 			values = append(values, value)
 		}
 	}
@@ -143,9 +137,7 @@ func (g *liveGroup) checkGenerations() {
 	given := map[string]map[int32]bool{}  // client id and generation (0: any) → partitions
 	last := int32(0)
 	for _, gen := range all {
-		if gen.number < last {
-			g.t.Errorf("generation %d was written after generation %d", gen.number, last)
-		}
+		assert.True(g.t, gen.number >= last, "generation %d was written after generation %d", gen.number, last)
 		last = gen.number
 		if owned[gen.number] == nil {
 			owned[gen.number] = map[int32]string{}

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"muster/internal/assert"
 )
 
 // memberProcess is a member of a group, seen from the test.
@@ -182,9 +184,7 @@ func (m *memberProcess) leave() {
 	})
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !m.left {
-		m.t.Fatalf("member %s did not leave in peace: %s\n%s", m.spec.ClientID, m.failed, m.stderr)
-	}
+	assert.MustTrue(m.t, m.left, "member %s did not leave in peace: %s\n%s", m.spec.ClientID, m.failed, m.stderr)
 }
 
 // crash ends the member without a word to the coordinator.
@@ -200,9 +200,7 @@ func (m *memberProcess) resume() { m.signal(syscall.SIGCONT) }
 
 func (m *memberProcess) signal(s syscall.Signal) {
 	m.t.Helper()
-	if err := m.cmd.Process.Signal(s); err != nil {
-		m.t.Fatalf("member %s: %v", m.spec.ClientID, err)
-	}
+	assert.Must(m.t, m.cmd.Process.Signal(s), "member %s", m.spec.ClientID)
 }
 
 func (m *memberProcess) cleanup() {

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"testing"
+
+	"muster/internal/assert"
 )
 
 // TestStaticMembersRestartWithoutARebalance restarts the members of a group one
@@ -66,9 +68,7 @@ func (g *liveGroup) restarts(m *memberProcess, all []*memberProcess) *memberProc
 		all[slices.Index(all, m)] = again
 		m = again
 		after := g.settles(all...)
-		if !maps.EqualFunc(before, after, slices.Equal) {
-			g.t.Fatalf("member %s restarted: assignments were %v and are %v", m.spec.ClientID, before, after)
-		}
+		assert.MustTrue(g.t, maps.EqualFunc(before, after, slices.Equal), "member %s restarted: assignments were %v and are %v", m.spec.ClientID, before, after)
 		g.movesOn()
 	}
 	return m
@@ -85,9 +85,7 @@ func (gen generation) leads(m *memberProcess) bool {
 // each group instance id, or for all but the leader's.
 func checkReplaced(t *testing.T, before, after generation, sparesLeader bool) {
 	t.Helper()
-	if before.number != after.number {
-		t.Errorf("the generation was %d and is %d", before.number, after.number)
-	}
+	assert.True(t, before.number == after.number, "the generation was %d and is %d", before.number, after.number)
 	ids := map[string]string{}
 	for _, m := range before.members {
 		ids[m.instanceID] = m.id
@@ -98,7 +96,5 @@ func checkReplaced(t *testing.T, before, after generation, sparesLeader bool) {
 			t.Errorf("instance %s had member id %q and has %q", m.instanceID, old, m.id)
 		}
 	}
-	if len(after.members) != len(before.members) {
-		t.Errorf("there were %d members and there are %d", len(before.members), len(after.members))
-	}
+	assert.True(t, len(after.members) == len(before.members), "there were %d members and there are %d", len(before.members), len(after.members))
 }

@@ -3,6 +3,8 @@ package interop
 import (
 	"maps"
 	"testing"
+
+	"muster/internal/assert"
 )
 
 // TestGroupsOnOneTopicDoNotDisturbEachOther has one group read a topic in peace
@@ -48,9 +50,7 @@ func TestGroupsOnOneTopicDoNotDisturbEachOther(t *testing.T) {
 	c.leave()
 	wild.isEmpty()
 	deleted, err := wild.admin.DeleteGroup(t.Context(), "wild")
-	if err != nil || deleted.Err != nil {
-		t.Fatalf("delete the wild group: %v, %v", err, deleted.Err)
-	}
+	assert.MustTrue(t, err == nil && deleted.Err == nil, "delete the wild group: %v, %v", err, deleted.Err)
 	if committed, err := wild.committed(); err != nil || len(committed) != 0 {
 		t.Errorf("the deleted group has offsets %v, error %v", committed, err)
 	}

@@ -16,6 +16,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/assert"
 )
 
 const (
@@ -58,9 +60,7 @@ func TestHostileClientsDisturbNobody(t *testing.T) {
 	}
 	stop()
 	held(t)
-	if err := a.failure(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, a.failure())
 	limit := int64(hostileMemory)
 	if storeKind != "disk" {
 		limit += hostileHeld
@@ -70,9 +70,7 @@ func TestHostileClientsDisturbNobody(t *testing.T) {
 	}
 	good.work(t.Context(), 10) // With the attackers gone.
 	good.check()
-	if !b.running() {
-		t.Fatal("the broker has ended")
-	}
+	assert.MustTrue(t, b.running(), "the broker has ended")
 	waitForSockets(t, b, 50)
 }
 
@@ -110,9 +108,7 @@ type attacker struct {
 func newAttacker(t *testing.T, addr string) *attacker {
 	t.Helper()
 	resp := ask[*kmsg.ApiVersionsResponse](dial(t, addr), kmsg.NewPtrApiVersionsRequest())
-	if len(resp.ApiKeys) == 0 {
-		t.Fatal("the broker serves nothing")
-	}
+	assert.MustTrue(t, len(resp.ApiKeys) != 0, "the broker serves nothing")
 	return &attacker{addr: addr, apis: resp.ApiKeys}
 }
 
@@ -222,14 +218,10 @@ func (g *goodClient) round() {
 	defer cancel()
 	want := goodValue(g.n)
 	g.n++
-	if err := g.cl.ProduceSync(ctx, &kgo.Record{Topic: "good", Value: []byte(want)}).FirstErr(); err != nil {
-		g.t.Fatalf("round %d: produce: %v", g.n, err)
-	}
+	assert.Must(g.t, g.cl.ProduceSync(ctx, &kgo.Record{Topic: "good", Value: []byte(want)}).FirstErr(), "round %d: produce", g.n)
 	for {
 		fetches := g.cl.PollFetches(ctx)
-		if err := fetches.Err(); err != nil {
-			g.t.Fatalf("round %d: fetch: %v", g.n, err)
-		}
+		assert.Must(g.t, fetches.Err(), "round %d: fetch", g.n)
 		recs := fetches.Records()
 		if len(recs) == 0 {
 			continue
@@ -254,9 +246,7 @@ func (g *goodClient) check() {
 	for _, end := range ends {
 		sum += int(end)
 	}
-	if sum != g.n {
-		g.t.Errorf("the good client wrote %d records, the topic has %d", g.n, sum)
-	}
+	assert.True(g.t, sum == g.n, "the good client wrote %d records, the topic has %d", g.n, sum)
 }
 
 // waitForSockets waits until the broker has let go of the attackers'
@@ -279,9 +269,7 @@ func waitForSockets(t *testing.T, b *process, limit int) {
 		if sockets <= limit {
 			return
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the broker still has %d sockets open, long after the clients have left", sockets)
-		}
+		assert.MustFalse(t, time.Now().After(deadline), "the broker still has %d sockets open, long after the clients have left", sockets)
 		<-time.After(50 * time.Millisecond)
 	}
 }

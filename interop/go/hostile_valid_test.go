@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/assert"
 )
 
 // Hostile clients whose requests are all valid. Others must not notice, and the
@@ -84,9 +86,7 @@ func joinFirst(w *wire, group string, metadata []byte) *kmsg.JoinGroupResponse {
 		if found.ErrorCode == 0 && joined.ErrorCode == 0 {
 			return joined
 		}
-		if time.Now().After(deadline) {
-			w.t.Fatalf("join %s: error code %d, after %d of the coordinator", group, joined.ErrorCode, found.ErrorCode)
-		}
+		assert.MustFalse(w.t, time.Now().After(deadline), "join %s: error code %d, after %d of the coordinator", group, joined.ErrorCode, found.ErrorCode)
 		<-time.After(50 * time.Millisecond)
 	}
 }

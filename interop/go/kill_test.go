@@ -11,6 +11,8 @@ import (
 
 	"github.com/confluentinc/confluent-kafka-go/v2/kafka"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"muster/internal/assert"
 )
 
 const killPartitions = 3
@@ -53,9 +55,7 @@ func TestAcknowledgedRecordsSurviveRestarts(t *testing.T) {
 			p.abandon()
 			acked, sent := log.check(t, addr, topic)
 			t.Logf("%d restarts in %s: %d records sent, %d acknowledged", restarts, time.Since(began).Round(time.Millisecond), sent, acked)
-			if err := log.failed(); err != nil {
-				t.Errorf("the producer gave up on a record: %v", err)
-			}
+			assert.NoError(t, log.failed(), "the producer gave up on a record")
 		})
 	}
 }
@@ -64,9 +64,7 @@ func killBroker(_ *testing.T, b *process) { b.kill() }
 
 func terminateBroker(t *testing.T, b *process) {
 	t.Helper()
-	if err := b.terminate(); err != nil {
-		t.Fatalf("SIGTERM: %v", err)
-	}
+	assert.Must(t, b.terminate(), "SIGTERM")
 }
 
 // producedLog is what a producer sent and what of it was acknowledged. A
@@ -138,14 +136,10 @@ func (l *producedLog) mustGrow(t *testing.T, when string, restart int) {
 	// Some that were acknowledged before a crash may be reported only now, so
 	// one more is not enough to know that the broker is at work.
 	for l.acks < before+100 && l.err == nil {
-		if ctx.Err() != nil {
-			t.Fatalf("%s %d: no record acknowledged for %s", when, restart, patience)
-		}
+		assert.Must(t, ctx.Err(), "%s %d: no record acknowledged for %s", when, restart, patience)
 		l.more.Wait()
 	}
-	if l.err != nil {
-		t.Fatalf("%s %d: %v", when, restart, l.err)
-	}
+	assert.Must(t, l.err, "%s %d", when, restart)
 }
 
 // check reads the topic and compares it with the log.
@@ -154,9 +148,7 @@ func (l *producedLog) check(t *testing.T, addr, topic string) (acked, sent int) 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for p, numbers := range readNumbers(t, addr, topic) {
-		if err := checkNumbers(numbers, l.acked[p], l.sent[p]); err != nil {
-			t.Errorf("partition %d: %v", p, err)
-		}
+		assert.NoError(t, checkNumbers(numbers, l.acked[p], l.sent[p]), "partition %d", p)
 		acked += len(l.acked[p])
 		sent += l.sent[p]
 	}
@@ -204,9 +196,7 @@ func readNumbers(t *testing.T, addr, topic string) [killPartitions][]int {
 	cl := connect(t, addr, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: from}))
 	for left > 0 {
 		fetches := cl.PollFetches(ctx)
-		if err := fetches.Err(); err != nil {
-			t.Fatalf("%d records short: %v", left, err)
-		}
+		assert.Must(t, fetches.Err(), "%d records short", left)
 		for it := fetches.RecordIter(); !it.Done(); left-- {
 			r := it.Next()
 			var n int

@@ -14,6 +14,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/assert"
 )
 
 // What who may not is told, by Kafka's codes.
@@ -278,9 +280,7 @@ func TestClientsSayWhatTheyMayNot(t *testing.T) {
 		}
 	}
 	running.Wait()
-	if err := s.unwritten(ctx); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, s.unwritten(ctx))
 }
 
 // unwritten says whether someone has written to the topic.

@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 
+	"muster/internal/assert"
 	"muster/internal/logintest"
 )
 
@@ -102,9 +103,7 @@ func (s *site) allow(user string, rules *kadm.ACLBuilder) {
 	created, err := s.admin.CreateACLs(s.t.Context(), rules.Allow("User:"+user).AllowHosts())
 	must(s.t, err)
 	for _, c := range created {
-		if c.Err != nil {
-			s.t.Fatalf("%+v: %v", c, c.Err)
-		}
+		assert.Must(s.t, c.Err, "%+v", c)
 	}
 }
 

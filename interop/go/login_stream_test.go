@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"muster/internal/assert"
 )
 
 // loginStream is a client that writes and reads in a group at the same time.
@@ -126,9 +128,7 @@ func (s *site) streams(ctx context.Context, kind string, newAccount func() *acco
 	var running sync.WaitGroup
 	for _, st := range all {
 		running.Go(func() {
-			if err := st.run(ctx); err != nil {
-				s.t.Errorf("%s: %d records are written, %d read: %v", st.name, st.written, st.read, err)
-			}
+			assert.NoError(s.t, st.run(ctx), "%s: %d records are written, %d read", st.name, st.written, st.read)
 		})
 	}
 	s.t.Cleanup(running.Wait) // No one speaks of a test that has ended.

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+
+	"muster/internal/assert"
 )
 
 const annsPassword = "anns: \u00fcber, =2C" // Letters and signs that mechanisms treat in ways of their own.
@@ -96,14 +98,10 @@ func TestClientsLogInByEachMechanismAndWork(t *testing.T) {
 	for _, a := range attempts {
 		ours, theirs := s.account(a.way), s.strangersAccount(a.way)
 		at(func() {
-			if err := a.client.roundTrip(ctx, ours, a.name, n); err != nil {
-				t.Errorf("%s, %s: %v", a.client.name, a.way, err)
-			}
+			assert.NoError(t, a.client.roundTrip(ctx, ours, a.name, n), "%s, %s", a.client.name, a.way)
 		})
 		at(func() {
-			if err := a.client.isRefused(ctx, theirs, a.name); err != nil {
-				t.Errorf("%s, %s, as somebody else: %v", a.client.name, a.way, err)
-			}
+			assert.NoError(t, a.client.isRefused(ctx, theirs, a.name), "%s, %s, as somebody else", a.client.name, a.way)
 		})
 	}
 	running.Wait()

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"muster/internal/assert"
 )
 
 const copies = 200
@@ -42,23 +44,17 @@ func copyInSessions(t *testing.T) {
 	})
 	produce(copies/2, copies)
 	got, err := franzReadCommitted(ctx, matrixBroker, to, copies)
-	if err != nil {
-		t.Fatalf("%d records copied: %v", len(got), err)
-	}
+	assert.Must(t, err, "%d records copied", len(got))
 	slices.Sort(got)
 	slices.Sort(want)
-	if !slices.Equal(got, want) {
-		t.Errorf("copied %v, want %v", got, want)
-	}
+	assert.EqualSlices(t, got, want, "copied")
 	cancel()
 	for _, c := range []*copySession{first, second} {
 		if <-c.ended; c.err != nil && ctx.Err() == nil {
 			t.Error(c.err)
 		}
 	}
-	if second.copied.Load() == 0 {
-		t.Error("the second has copied nothing")
-	}
+	assert.True(t, second.copied.Load() != 0, "the second has copied nothing")
 }
 
 // copySession is one of these sessions.

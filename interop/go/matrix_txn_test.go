@@ -9,6 +9,8 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/confluentinc/confluent-kafka-go/v2/kafka"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"muster/internal/assert"
 )
 
 // transactor is a client with transactions.
@@ -46,9 +48,7 @@ func commitAndAbort(t *testing.T, name string) {
 	defer cancel()
 	must(t, c.transact(ctx, matrixBroker, topic, topic, transactions))
 	got, err := c.read(ctx, matrixBroker, topic, len(committed))
-	if err != nil || !slices.Equal(got, committed) {
-		t.Errorf("read %v, %v; want %v", got, err, committed)
-	}
+	assert.True(t, err == nil && slices.Equal(got, committed), "read %v, %v; want %v", got, err, committed)
 }
 
 func franzTransact(ctx context.Context, addr, id, topic string, transactions [][]string) error {

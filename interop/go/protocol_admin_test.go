@@ -7,6 +7,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/assert"
 )
 
 // newTopic is one topic of a CreateTopics request, with settings given as key,
@@ -120,9 +122,7 @@ func TestTopicsGrowAndAreDeleted(t *testing.T) {
 		t.Errorf("delete twice: %v", err)
 	}
 	createTopic(t, addr, "growing", 5)
-	if after := topicID(w, "growing"); after == before {
-		t.Error("a topic that was created again has its old id")
-	}
+	assert.True(t, topicID(w, "growing") != before, "a topic that was created again has its old id")
 	if recs := readAll(w, "growing", 1); len(recs) != 0 {
 		t.Errorf("a topic that was created again has %d old records", len(recs))
 	}
@@ -134,9 +134,7 @@ func topicConfig(t *testing.T, adm *kadm.Client, topic string) map[string]kadm.C
 	resources, err := adm.DescribeTopicConfigs(t.Context(), topic)
 	must(t, err)
 	one, err := resources.On(topic, nil)
-	if err != nil || one.Err != nil {
-		t.Fatalf("describe %s: %v %v", topic, err, one.Err)
-	}
+	assert.MustTrue(t, err == nil && one.Err == nil, "describe %s: %v %v", topic, err, one.Err)
 	out := map[string]kadm.Config{}
 	for _, c := range one.Configs {
 		out[c.Key] = c
@@ -156,9 +154,7 @@ func TestTopicSettingsCanBeAltered(t *testing.T) {
 			do = adm.AlterTopicConfigsState
 		}
 		resp, err := do(t.Context(), changes, "altered")
-		if err != nil || len(resp) != 1 || resp[0].Err != want {
-			t.Fatalf("alter: %v %+v, want %v", err, resp, want)
-		}
+		assert.MustTrue(t, err == nil && len(resp) == 1 && resp[0].Err == want, "alter: %v %+v, want %v", err, resp, want)
 	}
 	want := func(name, value string, source kmsg.ConfigSource) {
 		t.Helper()
@@ -220,16 +216,10 @@ func TestSettingsOfWhatIsNotThereAreRefused(t *testing.T) {
 	addr := onDisk(t)
 	adm := kadm.NewClient(connect(t, addr))
 	resources, err := adm.DescribeTopicConfigs(t.Context(), "nowhere")
-	if err != nil || len(resources) != 1 || resources[0].Err != kerr.UnknownTopicOrPartition {
-		t.Errorf("describe: %v %v", resources, err)
-	}
+	assert.True(t, err == nil && len(resources) == 1 && resources[0].Err == kerr.UnknownTopicOrPartition, "describe: %v %v", resources, err)
 	value := "1000"
 	altered, err := adm.AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Name: "retention.ms", Value: &value}}, "nowhere")
-	if err != nil || len(altered) != 1 || altered[0].Err != kerr.UnknownTopicOrPartition {
-		t.Errorf("alter: %v %v", altered, err)
-	}
+	assert.True(t, err == nil && len(altered) == 1 && altered[0].Err == kerr.UnknownTopicOrPartition, "alter: %v %v", altered, err)
 	altered, err = adm.AlterBrokerConfigs(t.Context(), []kadm.AlterConfig{{Name: "node.id", Value: &value}})
-	if err != nil || len(altered) != 1 || altered[0].Err == nil {
-		t.Errorf("altering node.id of a running broker: %v %v, want an error", altered, err)
-	}
+	assert.True(t, err == nil && len(altered) == 1 && altered[0].Err != nil, "altering node.id of a running broker: %v %v, want an error", altered, err)
 }

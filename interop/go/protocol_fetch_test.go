@@ -9,6 +9,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/assert"
 )
 
 // park sends a fetch that has to wait, and returns when the broker is about to
@@ -135,9 +137,7 @@ func TestFetchChecksOffsetsAndEpochs(t *testing.T) {
 			if recs := decode(t, p.RecordBatches); len(recs) > 0 {
 				first = recs[0].offset
 			}
-			if first != tt.first {
-				t.Errorf("the first record has offset %d, want %d", first, tt.first)
-			}
+			assert.Equal(t, first, tt.first, "the first record has offset")
 		})
 	}
 	byID := fetchRequest("", 0, 0)
@@ -181,9 +181,7 @@ func (s *fetchSession) want(what string, req *kmsg.FetchRequest, want map[int32]
 	if s.id == 0 {
 		s.id = resp.SessionID
 	}
-	if resp.SessionID != s.id || s.id == 0 {
-		s.w.t.Fatalf("%s: session id %d, want %d", what, resp.SessionID, s.id)
-	}
+	assert.MustTrue(s.w.t, resp.SessionID == s.id && s.id != 0, "%s: session id %d, want %d", what, resp.SessionID, s.id)
 	got := map[int32][]string{}
 	for _, topic := range resp.Topics {
 		for _, p := range topic.Partitions {
@@ -194,9 +192,7 @@ func (s *fetchSession) want(what string, req *kmsg.FetchRequest, want map[int32]
 			}
 		}
 	}
-	if len(got) != len(want) {
-		s.w.t.Fatalf("%s: the answer has %v, want %v", what, got, want)
-	}
+	assert.MustEqual(s.w.t, len(got), len(want), "%s: the answer has %v, want %v", what, got, want)
 	for p := range want {
 		if values, ok := got[p]; !ok || !slices.Equal(values, want[p]) {
 			s.w.t.Fatalf("%s: the answer has %v, want %v", what, got, want)
@@ -209,9 +205,7 @@ func (s *fetchSession) wantRefused(what string, req *kmsg.FetchRequest, want err
 	s.w.t.Helper()
 	resp := ask[*kmsg.FetchResponse](s.w, req)
 	wantCode(s.w.t, what, resp.ErrorCode, want)
-	if len(resp.Topics) != 0 {
-		s.w.t.Errorf("%s: the answer has topics", what)
-	}
+	assert.Equal(s.w.t, len(resp.Topics), 0, "%s: the answer has topics", what)
 }
 
 func TestFetchSessionsAreIncremental(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/assert"
 )
 
 // newProducerID asks for a producer id.
@@ -16,9 +18,7 @@ func newProducerID(w *wire) int64 {
 	req := kmsg.NewPtrInitProducerIDRequest()
 	req.Version, req.ProducerID, req.ProducerEpoch = 4, -1, -1
 	resp := ask[*kmsg.InitProducerIDResponse](w, req)
-	if resp.ErrorCode != 0 || resp.ProducerID < 0 || resp.ProducerEpoch != 0 {
-		w.t.Fatalf("InitProducerId: %+v", resp)
-	}
+	assert.MustTrue(w.t, resp.ErrorCode == 0 && resp.ProducerID >= 0 && resp.ProducerEpoch == 0, "InitProducerId: %+v", resp)
 	return resp.ProducerID
 }
 
@@ -81,9 +81,7 @@ func TestIdempotentProducersAreDeduplicated(t *testing.T) {
 	if recs := readAll(w, "once", 0); len(recs) != 10 {
 		t.Errorf("the log has %d records, want 10", len(recs))
 	}
-	if other := newProducerID(w); other == id {
-		t.Errorf("two producers got the id %d", id)
-	}
+	assert.True(t, newProducerID(w) != id, "two producers got the id %d", id)
 }
 
 func TestSequencesOfUnknownProducersStartAnywhereAndWrap(t *testing.T) {
@@ -138,9 +136,7 @@ func TestIdempotenceSurvivesRestarts(t *testing.T) {
 			} {
 				s.run(w, "once", id)
 			}
-			if other := newProducerID(w); other == id {
-				t.Errorf("a producer id was given out twice: %d", id)
-			}
+			assert.True(t, newProducerID(w) != id, "a producer id was given out twice: %d", id)
 		})
 	}
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/assert"
 )
 
 func TestListenersAdvertiseTheirOwnAddresses(t *testing.T) {
@@ -24,24 +26,16 @@ func TestListenersAdvertiseTheirOwnAddresses(t *testing.T) {
 	for name, want := range map[string]string{
 		"INSIDE": "inside.example:1111", "OUTSIDE": "outside.example:2222", "BARE": b.addrs["BARE"],
 	} {
-		if b.addrs[name] == "" {
-			t.Fatalf("no listener %s in %v", name, b.addrs)
-		}
+		assert.MustTrue(t, b.addrs[name] != "", "no listener %s in %v", name, b.addrs)
 		w := dial(t, b.addrs[name])
 		metadata := kmsg.NewPtrMetadataRequest()
 		metadata.Version = 12
 		brokers := ask[*kmsg.MetadataResponse](w, metadata).Brokers
-		if len(brokers) != 1 {
-			t.Fatalf("%s: %d brokers", name, len(brokers))
-		}
-		if got := net.JoinHostPort(brokers[0].Host, fmt.Sprint(brokers[0].Port)); got != want {
-			t.Errorf("%s: Metadata has %s, want %s", name, got, want)
-		}
+		assert.MustEqual(t, len(brokers), 1, "%s: brokers", name)
+		assert.Equal(t, net.JoinHostPort(brokers[0].Host, fmt.Sprint(brokers[0].Port)), want, "%s: Metadata", name)
 		cluster := kmsg.NewPtrDescribeClusterRequest()
 		described := ask[*kmsg.DescribeClusterResponse](w, cluster).Brokers
-		if got := net.JoinHostPort(described[0].Host, fmt.Sprint(described[0].Port)); got != want {
-			t.Errorf("%s: DescribeCluster has %s, want %s", name, got, want)
-		}
+		assert.Equal(t, net.JoinHostPort(described[0].Host, fmt.Sprint(described[0].Port)), want, "%s: DescribeCluster", name)
 	}
 }
 
@@ -64,12 +58,8 @@ func TestSIGTERMDrains(t *testing.T) {
 	wantCode(t, "the fetch that waited", fetched(t, next[*kmsg.FetchResponse](parked)).ErrorCode, nil)
 	parked.wantClosed()
 	idle.wantClosed()
-	if err := <-answered; err != nil {
-		t.Errorf("the busy connection: %v", err)
-	}
-	if err := b.wait(); err != nil {
-		t.Errorf("the broker ended with %v", err)
-	}
+	assert.NoError(t, (<-answered), "the busy connection")
+	assert.NoError(t, b.wait(), "the broker ended")
 	if took := time.Since(began); took > 15*time.Second {
 		t.Errorf("the broker took %s to stop", took)
 	}
@@ -138,9 +128,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
 			for !answers(addr) {
-				if ctx.Err() != nil {
-					t.Fatal("a free place is not used")
-				}
+				assert.Must(t, ctx.Err(), "a free place is not used")
 			}
 		})
 	}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/assert"
 )
 
 // listOffset asks for the offset of a timestamp, which may be a special one.
@@ -78,9 +80,7 @@ func TestListOffsetsFindsTimestamps(t *testing.T) {
 				t.Run(fmt.Sprintf("%s v%d", tt.name, tt.version), func(t *testing.T) {
 					p := listOffset(w, tt.version, "times", tt.timestamp)
 					wantCode(t, tt.name, p.ErrorCode, tt.want)
-					if p.Offset != tt.offset || p.Timestamp != tt.at {
-						t.Errorf("offset %d at %d, want %d at %d", p.Offset, p.Timestamp, tt.offset, tt.at)
-					}
+					assert.True(t, p.Offset == tt.offset && p.Timestamp == tt.at, "offset %d at %d, want %d at %d", p.Offset, p.Timestamp, tt.offset, tt.at)
 				})
 			}
 			wantCode(t, "an unknown topic", listOffset(w, 7, "nowhere", -1).ErrorCode, kerr.UnknownTopicOrPartition)
@@ -109,16 +109,12 @@ func TestDeleteRecordsMovesTheLogStart(t *testing.T) {
 	} {
 		p := deleteRecords(w, "trimmed", tt.offset)
 		wantCode(t, tt.name, p.ErrorCode, tt.want)
-		if p.LowWatermark != tt.low {
-			t.Errorf("%s: low watermark %d, want %d", tt.name, p.LowWatermark, tt.low)
-		}
+		assert.Equal(t, p.LowWatermark, tt.low, "%s: low watermark", tt.name)
 	}
 	wantCode(t, "an unknown topic", deleteRecords(w, "nowhere", 0).ErrorCode, kerr.UnknownTopicOrPartition)
 	check := func(w *wire, start int64) {
 		t.Helper()
-		if p := listOffset(w, 7, "trimmed", -2); p.Offset != start {
-			t.Errorf("the log starts at %d, want %d", p.Offset, start)
-		}
+		assert.Equal(t, listOffset(w, 7, "trimmed", -2).Offset, start, "the log starts")
 		p := fetched(t, ask[*kmsg.FetchResponse](w, fetchRequest("trimmed", start-1, 0)))
 		wantCode(t, "fetch below the log start", p.ErrorCode, kerr.OffsetOutOfRange)
 		if n := len(readFrom(w, "trimmed", 0, start)); n != int(20-start) {

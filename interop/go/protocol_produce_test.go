@@ -10,6 +10,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/assert"
 )
 
 func TestResponsesComeInTheOrderOfRequests(t *testing.T) {
@@ -101,9 +103,7 @@ func TestABatchWithUnevenOffsetDeltasHarmsNobody(t *testing.T) {
 			wantCode(t, "uneven", p.ErrorCode, nil)
 		} else {
 			wantCode(t, "uneven", p.ErrorCode, kerr.InvalidRecord)
-			if !strings.Contains(text(p.ErrorMessage), "offset deltas") {
-				t.Errorf("the producer is told %q", text(p.ErrorMessage))
-			}
+			assert.Contains(t, text(p.ErrorMessage), "offset deltas", "the producer is told")
 		}
 		good := fmt.Sprint("good-", i)
 		mustProduce(w, "uneven", 0, batch{values: []string{good}})
@@ -157,9 +157,7 @@ func TestProduceRefusesBadRequests(t *testing.T) {
 			if !strings.Contains(text(p.ErrorMessage), tt.message) {
 				t.Errorf("the message %q does not say %q", text(p.ErrorMessage), tt.message)
 			}
-			if p.BaseOffset != -1 {
-				t.Errorf("base offset %d, want -1", p.BaseOffset)
-			}
+			assert.True(t, p.BaseOffset == -1, "base offset %d, want -1", p.BaseOffset)
 		})
 	}
 	for _, topic := range []string{"plain", "small", "compacted"} {
@@ -177,13 +175,9 @@ func TestLogAppendTimeTopicsHaveTheBrokersClock(t *testing.T) {
 	p := produce(w, "appended", 0, batch{values: values("v", 3), timestamp: 1000})
 	after := time.Now().UnixMilli()
 	wantCode(t, "produce", p.ErrorCode, nil)
-	if p.LogAppendTime < before || p.LogAppendTime > after {
-		t.Fatalf("log append time %d is not between %d and %d", p.LogAppendTime, before, after)
-	}
+	assert.MustTrue(t, p.LogAppendTime >= before && p.LogAppendTime <= after, "log append time %d is not between %d and %d", p.LogAppendTime, before, after)
 	for _, r := range readAll(w, "appended", 0) {
-		if r.timestamp != p.LogAppendTime {
-			t.Errorf("offset %d has timestamp %d, want %d", r.offset, r.timestamp, p.LogAppendTime)
-		}
+		assert.Equal(t, r.timestamp, p.LogAppendTime, "offset %d has timestamp", r.offset)
 	}
 	// Other topics keep the producer's.
 	createTopic(t, addr, "created", 1)
@@ -208,8 +202,6 @@ func TestBatchesComeBackByteForByte(t *testing.T) {
 	}
 	// The base offset (8 bytes) and the leader epoch (4 bytes at 12) are ours.
 	for i, b := range [][]byte{got[:len(sent)], got[len(sent):]} {
-		if !bytes.Equal(b[8:12], sent[8:12]) || !bytes.Equal(b[16:], sent[16:]) {
-			t.Errorf("batch %d was changed", i)
-		}
+		assert.True(t, bytes.Equal(b[8:12], sent[8:12]) && bytes.Equal(b[16:], sent[16:]), "batch %d was changed", i)
 	}
 }

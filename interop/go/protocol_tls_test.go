@@ -20,6 +20,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/assert"
 )
 
 // newKeystore makes a private key and a certificate for 127.0.0.1 with a serial
@@ -72,9 +74,7 @@ func TestTLSAndItsCertificateReload(t *testing.T) {
 	install(t, path, second)
 	deadline := time.Now().Add(20 * time.Second)
 	for servedSerial(t, b.addr(), nil) != 2 {
-		if time.Now().After(deadline) {
-			t.Fatal("the new certificate is not served")
-		}
+		assert.MustFalse(t, time.Now().After(deadline), "the new certificate is not served")
 		<-time.After(50 * time.Millisecond)
 	}
 	if serial := servedSerial(t, b.addr(), newPool); serial != 2 {
@@ -91,9 +91,7 @@ func TestTLSAndItsCertificateReload(t *testing.T) {
 		}
 		<-time.After(50 * time.Millisecond)
 	}
-	if err := b.terminate(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, b.terminate())
 }
 
 // roundTrip produces a record and reads it back.

@@ -7,6 +7,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/assert"
 )
 
 // onDisk starts a broker in this process with a data folder, and returns its
@@ -32,17 +34,13 @@ func TestApiVersionsOfUnknownVersionIsAnsweredInVersion0(t *testing.T) {
 			t.Fatal(err)
 		}
 		frame, err := w.frame()
-		if err != nil {
-			t.Fatalf("version %d: %v", version, err)
-		}
+		assert.Must(t, err, "version %d", version)
 		resp := kmsg.NewPtrApiVersionsResponse()
 		body, err := openResponse(frame, 7, resp)
 		if err == nil {
 			err = resp.ReadFrom(body)
 		}
-		if err != nil {
-			t.Fatalf("version %d: not an answer of version 0: %v", version, err)
-		}
+		assert.Must(t, err, "version %d: not an answer of version 0", version)
 		wantCode(t, fmt.Sprintf("version %d", version), resp.ErrorCode, kerr.UnsupportedVersion)
 		if len(resp.ApiKeys) != 1 || resp.ApiKeys[0].ApiKey != 18 || resp.ApiKeys[0].MaxVersion < 3 {
 			t.Errorf("version %d: the answer does not tell the versions of ApiVersions: %+v", version, resp.ApiKeys)
@@ -66,9 +64,7 @@ func TestApiVersionsRefusesBadSoftwareNames(t *testing.T) {
 func TestUnsupportedRequestsCloseTheConnection(t *testing.T) {
 	addr := onDisk(t)
 	apis := ask[*kmsg.ApiVersionsResponse](dial(t, addr), kmsg.NewPtrApiVersionsRequest()).ApiKeys
-	if len(apis) < 20 {
-		t.Errorf("only %d APIs are served", len(apis))
-	}
+	assert.True(t, len(apis) >= 20, "only %d APIs are served", len(apis))
 	tests := map[string][]byte{
 		"unknown API key":        rawRequest(12345, 0, 1),
 		"negative API key":       rawRequest(-1, 0, 1),
@@ -107,9 +103,7 @@ func TestProduceAndFetchWorkAtEveryVersion(t *testing.T) {
 		req.Version, req.Topics[0].TopicID = version, id
 		p := produced(t, ask[*kmsg.ProduceResponse](w, req))
 		wantCode(t, fmt.Sprintf("Produce v%d", version), p.ErrorCode, nil)
-		if p.BaseOffset != int64(len(want)) {
-			t.Errorf("Produce v%d: base offset %d, want %d", version, p.BaseOffset, len(want))
-		}
+		assert.True(t, p.BaseOffset == int64(len(want)), "Produce v%d: base offset %d, want %d", version, p.BaseOffset, len(want))
 		want = append(want, b.values...)
 	}
 	for version := int16(4); version <= 18; version++ {

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/redistest"
 )
 
@@ -46,9 +47,7 @@ func TestRedisGoesAwayAndComesBack(t *testing.T) {
 		before := w.history.count()
 		o.away()
 		wantHealth(t, web, "Redis cannot be reached")
-		if err := asks(t, wire, false); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, asks(t, wire, false))
 		o.back()
 		began := time.Now()
 		wantHealth(t, web, "")
@@ -139,7 +138,5 @@ func TestRedisSession(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if last := strings.TrimSpace(string(out)); !strings.HasSuffix(last, "(empty array)") {
-		t.Errorf("the groups are not gone:\n%s", out)
-	}
+	assert.True(t, strings.HasSuffix(strings.TrimSpace(string(out)), "(empty array)"), "the groups are not gone:\n%s", out)
 }

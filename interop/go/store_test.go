@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"muster/internal/assert"
 	"muster/internal/redistest"
 )
 
@@ -32,9 +33,7 @@ var redisKinds = map[string]redistest.Kind{
 func redisProperties(t testing.TB, data string) map[string]string {
 	t.Helper()
 	kind, ok := redisKinds[storeKind]
-	if !ok {
-		t.Fatalf("INTEROP_STORE=%s is none of disk, redis, redis-cluster, redis-sentinel", storeKind)
-	}
+	assert.MustTrue(t, ok, "INTEROP_STORE=%s is none of disk, redis, redis-cluster, redis-sentinel", storeKind)
 	sum := sha256.Sum256([]byte(data))
 	properties := map[string]string{
 		"muster.redis.url": redistest.Shared(t, kind).URL(), "muster.redis.prefix": "interop-" + hex.EncodeToString(sum[:6]),

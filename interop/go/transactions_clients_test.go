@@ -9,6 +9,8 @@ import (
 	kafka "github.com/confluentinc/confluent-kafka-go/v2/kafka"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"muster/internal/assert"
 )
 
 func TestTransactionsOfLibrdkafka(t *testing.T) {
@@ -57,9 +59,7 @@ func TestTransactionsOfLibrdkafka(t *testing.T) {
 	if err := p.BeginTransaction(); err == nil {
 		topic := "out"
 		_ = p.Produce(&kafka.Message{TopicPartition: kafka.TopicPartition{Topic: &topic, Partition: 0}, Value: []byte("late")}, nil)
-		if err := p.CommitTransaction(t.Context()); err == nil {
-			t.Error("the older instance committed")
-		}
+		assert.Error(t, p.CommitTransaction(t.Context()), "the older instance committed")
 	}
 	wantTopic(t, b.addr(), "out", kgo.ReadCommitted(), "a1", "a2", "a3", "c1")
 	wantCommitted(t, b.addr(), "g", 5)

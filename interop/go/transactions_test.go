@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
 
+	"muster/internal/assert"
 	"muster/internal/redistest"
 )
 
@@ -148,9 +149,7 @@ func wantTopic(t testing.TB, addr, topic string, isolation kgo.IsolationLevel, w
 	allDecided(t, addr, topic)
 	want = slices.Clone(want)
 	slices.Sort(want)
-	if got := valuesIn(t, addr, topic, isolation); !slices.Equal(got, want) {
-		t.Errorf("%s has %q, want %q", topic, got, want)
-	}
+	assert.EqualSlices(t, valuesIn(t, addr, topic, isolation), want, "%s", topic)
 }
 
 // allDecided waits until no transaction is open in a topic: EndTxn is answered
@@ -195,9 +194,7 @@ func TestTransactionsAreNotForLayoutStream(t *testing.T) {
 	createTopic(t, b.addr(), "out", 2, "muster.redis.layout", "stream")
 	for name, opts := range transactionVersions {
 		cl := transactional(t, b.addr(), name, opts...)
-		if err := tryTransaction(t.Context(), cl, kgo.TryCommit, "a"); !errors.Is(err, kerr.UnsupportedForMessageFormat) {
-			t.Errorf("%s: %v", name, err)
-		}
+		assert.ErrorIs(t, tryTransaction(t.Context(), cl, kgo.TryCommit, "a"), kerr.UnsupportedForMessageFormat, "%s", name)
 	}
 	// A batch is refused with a reason that says what to do.
 	w := dial(t, b.addr())

@@ -12,6 +12,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/assert"
 )
 
 // wireTimeout bounds the wait for one answer.
@@ -76,9 +78,7 @@ func (w *wire) receive() kmsg.Response {
 	w.pending = w.pending[1:]
 	name := kmsg.NameForKey(p.resp.Key())
 	frame, err := w.frame()
-	if err != nil {
-		w.t.Fatalf("receive %s: %v", name, err)
-	}
+	assert.Must(w.t, err, "receive %s", name)
 	body, err := openResponse(frame, p.id, p.resp)
 	if err == nil {
 		err = p.resp.ReadFrom(body)
@@ -144,9 +144,7 @@ func next[R kmsg.Response](w *wire) R {
 	w.t.Helper()
 	resp := w.receive()
 	r, ok := resp.(R)
-	if !ok {
-		w.t.Fatalf("the answer is a %T", resp)
-	}
+	assert.MustTrue(w.t, ok, "the answer is a %T", resp)
 	return r
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/audit"
 	"muster/internal/auth"
 	"muster/internal/metadata"
@@ -43,18 +44,14 @@ func TestEntriesThatAreLeftOutAreCounted(t *testing.T) {
 		a.put(audit.Entry{})
 	}
 	a.put(audit.Entry{})
-	if dropped != 1 || a.leftOut != 1 {
-		t.Errorf("%d are dropped, and the next entry says that %d are left out", dropped, a.leftOut)
-	}
+	assert.True(t, dropped == 1 && a.leftOut == 1, "%d are dropped, and the next entry says that %d are left out", dropped, a.leftOut)
 	dropped = 0
 	a = withoutStore(io.Discard, &dropped)
 	a.Offer(make([]audit.Entry, 3))
 	ended, end := context.WithCancel(t.Context())
 	end()
 	a.Journal.Run(ended)
-	if dropped != 3 {
-		t.Errorf("%d that cannot be written are dropped", dropped)
-	}
+	assert.Equal(t, dropped, 3, "that cannot be written are dropped")
 }
 
 // What is told of logins, denials and acts over HTTP says who, from where and how.
@@ -75,13 +72,9 @@ func TestEntriesSayWhoCameFromWhereAndHow(t *testing.T) {
 		{Kind: audit.Denied, Via: audit.ViaKafka, Broker: 1, Principal: "User:eve", Host: "10.0.0.2", Operation: "READ", Resources: []audit.Resource{{Type: "topic", Name: "orders"}}, ResourceN: 1},
 		{Kind: audit.TopicDeleted, Via: audit.ViaHTTP, Broker: 1, Principal: "User:ann", Host: "10.0.0.1"},
 	}
-	if len(got) != len(want) {
-		t.Fatalf("told are %+v", got)
-	}
+	assert.MustEqual(t, len(got), len(want), "told are %+v", got)
 	for i := range want {
-		if got[i].Time.IsZero() {
-			t.Errorf("entry %d has no time", i)
-		}
+		assert.False(t, got[i].Time.IsZero(), "entry %d has no time", i)
 		if got[i].Time = (time.Time{}); fmt.Sprint(got[i]) != fmt.Sprint(want[i]) {
 			t.Errorf("told is %+v, want %+v", got[i], want[i])
 		}
@@ -94,9 +87,7 @@ func TestWithoutAnAuditLogNothingIsTold(t *testing.T) {
 	none.Denied(auth.Request{})
 	none.HTTP(audit.Entry{})
 	none.Run(t.Context())
-	if none.Changed() != nil {
-		t.Error("changes are told")
-	}
+	assert.True(t, none.Changed() == nil, "changes are told")
 }
 
 // TestAnAuditLogThatStopsWithoutItsStoreTellsWhatIsLost has the store fail for good when

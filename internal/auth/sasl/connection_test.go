@@ -13,6 +13,8 @@ import (
 	franzoauth "github.com/twmb/franz-go/pkg/sasl/oauth"
 	franzplain "github.com/twmb/franz-go/pkg/sasl/plain"
 	franzscram "github.com/twmb/franz-go/pkg/sasl/scram"
+
+	"muster/internal/assert"
 )
 
 // allMechanisms is a server with every mechanism, and alice in all of them.
@@ -38,22 +40,16 @@ func allMechanisms(t *testing.T, clock *testClock) (*Server, string) {
 // through lets a client log in on a connection and returns the last outcome.
 func through(t *testing.T, c *Connection, version int16, client sasl.Mechanism) Outcome {
 	t.Helper()
-	if ruling := c.Arrives(handshake); ruling != Proceed {
-		t.Fatal(ruling)
-	}
+	assert.MustEqual(t, c.Arrives(handshake), Proceed)
 	if err, _ := c.Handshake(version, client.Name()); err != nil {
 		t.Fatal(err)
 	}
 	session, message, err := client.Authenticate(context.Background(), "host:9092")
 	must(t, err)
 	for {
-		if c.Raw() != (version == 0) {
-			t.Fatalf("raw: %t", c.Raw())
-		}
+		assert.MustEqual(t, c.Raw(), version == 0, "raw")
 		if version > 0 {
-			if ruling := c.Arrives(authenticate); ruling != Proceed {
-				t.Fatal(ruling)
-			}
+			assert.MustEqual(t, c.Arrives(authenticate), Proceed)
 		}
 		outcome := c.Authenticate(context.Background(), message)
 		if outcome.Error != nil {
@@ -81,20 +77,14 @@ func TestConnectionsLogInAndAgain(t *testing.T) {
 			{franzoauth.Auth{Token: token}.AsMechanism(), 10 * time.Minute},
 		} {
 			connection := server.Connect()
-			if ruling := connection.Arrives(versions); ruling != Proceed {
-				t.Fatal(ruling)
-			}
+			assert.MustEqual(t, connection.Arrives(versions), Proceed)
 			for range 2 {
 				outcome := through(t, connection, version, c.client)
 				if !outcome.Done || connection.Principal() != "alice" || outcome.Lifetime != c.lifetime {
 					t.Fatalf("%s, version %d: %+v", c.client.Name(), version, outcome)
 				}
-				if connection.exchange != nil {
-					t.Error("the exchange is kept after the login")
-				}
-				if ruling := connection.Arrives(produce); ruling != Proceed {
-					t.Fatal(ruling)
-				}
+				assert.True(t, connection.exchange == nil, "the exchange is kept after the login")
+				assert.MustEqual(t, connection.Arrives(produce), Proceed)
 			}
 		}
 	}
@@ -110,18 +100,14 @@ func TestConnectionsEnd(t *testing.T) {
 
 	connection = server.Connect()
 	outcome := connection.Authenticate(context.Background(), []byte("\x00alice\x00pw"))
-	if outcome.Error != kerr.IllegalSaslState || connection.Principal() != "" {
-		t.Errorf("a token without a handshake: %+v", outcome)
-	}
+	assert.True(t, outcome.Error == kerr.IllegalSaslState && connection.Principal() == "", "a token without a handshake: %+v", outcome)
 
 	connection = server.Connect()
 	outcome = through(t, connection, 1, franzplain.Auth{User: "alice", Pass: "no"}.AsMechanism())
 	if outcome.Error != kerr.SaslAuthenticationFailed || outcome.Message != "Authentication failed: Invalid username or password" || connection.Principal() != "" {
 		t.Errorf("a wrong password: %+v", outcome)
 	}
-	if ruling := connection.Arrives(produce); ruling != Close {
-		t.Errorf("after a wrong password: %s", ruling)
-	}
+	assert.Equal(t, connection.Arrives(produce), Close, "after a wrong password")
 	if outcome = connection.Authenticate(context.Background(), []byte("\x00alice\x00pw")); outcome.Error == nil || outcome.Done {
 		t.Errorf("a second try: %+v", outcome)
 	}
@@ -129,25 +115,17 @@ func TestConnectionsEnd(t *testing.T) {
 	connection = server.Connect()
 	through(t, connection, 1, franzoauth.Auth{Token: token}.AsMechanism())
 	clock.move(11 * time.Minute)
-	if !connection.Expired() {
-		t.Error("the session outlives the token")
-	}
-	if ruling := connection.Arrives(produce); ruling != Close {
-		t.Errorf("after the end of the token: %s", ruling)
-	}
+	assert.True(t, connection.Expired(), "the session outlives the token")
+	assert.Equal(t, connection.Arrives(produce), Close, "after the end of the token")
 
 	connection = server.Connect()
 	through(t, connection, 1, franzplain.Auth{User: "alice", Pass: "pw"}.AsMechanism())
 	outcome = through(t, connection, 1, franzplain.Auth{User: "bob", Pass: "pw"}.AsMechanism())
-	if outcome.Error != kerr.SaslAuthenticationFailed || connection.Principal() != "alice" {
-		t.Errorf("another user: %+v", outcome)
-	}
+	assert.True(t, outcome.Error == kerr.SaslAuthenticationFailed && connection.Principal() == "alice", "another user: %+v", outcome)
 	connection = server.Connect()
 	through(t, connection, 1, franzplain.Auth{User: "alice", Pass: "pw"}.AsMechanism())
 	outcome = through(t, connection, 1, franzscram.Auth{User: "alice", Pass: "pw"}.AsSha256Mechanism())
-	if outcome.Error != kerr.SaslAuthenticationFailed {
-		t.Errorf("another mechanism: %+v", outcome)
-	}
+	assert.Equal(t, outcome.Error, kerr.SaslAuthenticationFailed, "another mechanism: %+v", outcome)
 }
 
 // renamed is a client's mechanism under another name.

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	client "github.com/twmb/franz-go/pkg/sasl/scram"
+
+	"muster/internal/assert"
 )
 
 // A name that does not exist must not be told from one that does by what the
@@ -47,9 +49,7 @@ func TestInventedSaltsStayTheSame(t *testing.T) {
 	users := newUsers()
 	one := NewDirectory(users, []byte("secret"))
 	c, known := one.find(SHA256, "nobody")
-	if known {
-		t.Fatal("nobody is known")
-	}
+	assert.MustFalse(t, known, "nobody is known")
 	if again, _ := NewDirectory(users, []byte("secret")).find(SHA256, "nobody"); !bytes.Equal(again.Salt, c.Salt) {
 		t.Error("the same name has another salt on another broker")
 	}
@@ -58,16 +58,10 @@ func TestInventedSaltsStayTheSame(t *testing.T) {
 		"another hash":   one.invent(SHA512, "nobody"),
 		"another secret": NewDirectory(users, []byte("secreu")).invent(SHA256, "nobody"),
 	} {
-		if bytes.Equal(other.Salt, c.Salt) {
-			t.Errorf("%s has the same salt", what)
-		}
+		assert.False(t, bytes.Equal(other.Salt, c.Salt), "%s has the same salt", what)
 	}
-	if !isSaltText(c.Salt) || c.Iterations != MinIterations {
-		t.Errorf("without users a salt is %q with %d iterations", c.Salt, c.Iterations)
-	}
-	if err := c.Check(); err != nil {
-		t.Error(err)
-	}
+	assert.True(t, isSaltText(c.Salt) && c.Iterations == MinIterations, "without users a salt is %q with %d iterations", c.Salt, c.Iterations)
+	assert.NoError(t, c.Check())
 }
 
 // Who asks for a name before and after users come and go must not learn from its salt that
@@ -81,9 +75,7 @@ func TestInventedSaltsStayTheSameWhenUsersComeAndGo(t *testing.T) {
 		challenges := func() (all [100]string) {
 			for i := range all {
 				c, known := d.find(h, fmt.Sprint("nobody", i))
-				if known {
-					t.Fatal("nobody is known")
-				}
+				assert.MustFalse(t, known, "nobody is known")
 				all[i] = fmt.Sprint(c.Salt, c.Iterations)
 			}
 			return all
@@ -100,27 +92,21 @@ func TestInventedSaltsStayTheSameWhenUsersComeAndGo(t *testing.T) {
 		for i := range 20 {
 			users.set(t, h, fmt.Sprint("user", i), "pw")
 			users.setSalted(t, h, fmt.Sprint("other", i), "pw", bytes.Repeat([]byte{0xf0, byte(i)}, 12), 8192)
-			if n := changed(); n != 0 {
-				t.Fatalf("%d of 100 invented salts changed with user %d", n, i)
-			}
+			assert.MustEqual(t, changed(), 0, "of 100 invented salts changed with user %d", i)
 		}
 		users.set(t, h, "first", "another password")
 		for i := range 20 {
 			users.remove(h, fmt.Sprint("user", i))
 			users.remove(h, fmt.Sprint("other", i))
 		}
-		if n := changed(); n != 0 {
-			t.Errorf("%d of 100 invented salts changed when users went", n)
-		}
+		assert.Equal(t, changed(), 0, "of 100 invented salts changed when users went")
 		// A tool that was not used before leaves most names as they are, and all when it goes.
 		users.setSalted(t, h, "third", "pw", bytes.Repeat([]byte{0xfe}, 64), 4096)
 		if n := changed(); n < 10 || n > 60 {
 			t.Errorf("%d of 100 invented salts changed with a shape of three", n)
 		}
 		users.remove(h, "third")
-		if n := changed(); n != 0 {
-			t.Errorf("%d of 100 invented salts are others than before", n)
-		}
+		assert.Equal(t, changed(), 0, "of 100 invented salts are others than before")
 	}
 }
 
@@ -131,9 +117,7 @@ func TestShapesAreFewAndOfUsableCredentials(t *testing.T) {
 		must(t, err)
 		credentials = append(credentials, c)
 	}
-	if shapes := ShapesOf(credentials); len(shapes) != maxShapes {
-		t.Errorf("%d shapes", len(shapes))
-	}
+	assert.Equal(t, len(ShapesOf(credentials)), maxShapes, "shapes")
 	credentials[0].Iterations = 1
 	if shapes := ShapesOf(credentials[:1]); len(shapes) != 0 {
 		t.Errorf("a credential out of bounds has the shape %v", shapes)
@@ -154,9 +138,7 @@ func TestInventedSaltsLookLikeThoseOfUsers(t *testing.T) {
 		c := d.invent(SHA256, strings.Repeat("n", i+1))
 		seen[[2]int{len(c.Salt), c.Iterations}]++
 	}
-	if len(seen) != 2 || seen[[2]int{24, 8192}] < 50 || seen[[2]int{64, 4096}] < 50 {
-		t.Errorf("salt length and iterations: %v", seen)
-	}
+	assert.True(t, len(seen) == 2 && seen[[2]int{24, 8192}] >= 50 && seen[[2]int{64, 4096}] >= 50, "salt length and iterations: %v", seen)
 }
 
 // No one logs in with an invented credential, even if its keys became known.
@@ -192,12 +174,8 @@ func TestStoredCredentialsOutOfBoundsLogNobodyIn(t *testing.T) {
 		spoil(&c)
 		users.credentials[SHA256]["alice"] = c
 		found, known := NewDirectory(users, []byte("secret")).find(SHA256, "alice")
-		if known {
-			t.Errorf("%s: found", what)
-		}
-		if err := found.Check(); err != nil {
-			t.Errorf("%s: %v", what, err)
-		}
+		assert.False(t, known, "%s: found", what)
+		assert.NoError(t, found.Check(), "%s", what)
 	}
 }
 
@@ -250,23 +228,17 @@ func TestSaltedPasswordsMakeTheCredentialOfThePassword(t *testing.T) {
 	server := NewScram(SHA512, NewDirectory(users, nil), rand.Reader)
 	wantLogin(t, franz(SHA512, client.Auth{User: "alice", Pass: "pw"}), server, "alice")
 	salt[0] = 'x'
-	if one.Salt[0] == 'x' {
-		t.Error("the credential shares its salt with the request")
-	}
+	assert.True(t, one.Salt[0] != 'x', "the credential shares its salt with the request")
 }
 
 func TestNewSaltsAreAsKafkasToolsMakeThem(t *testing.T) {
 	salt, err := NewSalt(bytes.NewReader(bytes.Repeat([]byte{0xff}, saltBytes)))
-	if err != nil || string(salt) != "1omfro7zwmumr3umxudzyj6scf" {
-		t.Errorf("130 bits that are set: %q, %v", salt, err)
-	}
+	assert.True(t, err == nil && string(salt) == "1omfro7zwmumr3umxudzyj6scf", "130 bits that are set: %q, %v", salt, err)
 	seen := make(map[string]bool)
 	for range 100 {
 		salt, err := NewSalt(rand.Reader)
 		must(t, err)
-		if !isSaltText(salt) || seen[string(salt)] {
-			t.Fatalf("salt %q", salt)
-		}
+		assert.MustTrue(t, isSaltText(salt) && !seen[string(salt)], "salt %q", salt)
 		seen[string(salt)] = true
 	}
 	if _, err := NewSalt(bytes.NewReader(nil)); err == nil {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+
+	"muster/internal/assert"
 )
 
 // Whatever two messages say, no one logs in who does not know the password, and
@@ -23,9 +25,7 @@ func FuzzScram(f *testing.F) {
 	server := aliceServer(f)
 	f.Fuzz(func(t *testing.T, first, final []byte) {
 		if m, err := parseClientFirst(first); err == nil {
-			if m.header+m.bare != string(first) || m.name == "" || m.nonce == "" || strings.Contains(m.nonce, ",") {
-				t.Fatalf("%q: %+v", first, m)
-			}
+			assert.MustTrue(t, m.header+m.bare == string(first) && m.name != "" && m.nonce != "" && !strings.Contains(m.nonce, ","), "%q: %+v", first, m)
 		}
 		if m, err := parseClientFinal(final); err == nil && !strings.HasPrefix(string(final), m.withoutProof+",p=") {
 			t.Fatalf("%q: %+v", final, m)
@@ -33,14 +33,10 @@ func FuzzScram(f *testing.F) {
 		e := server.Start()
 		step, err := e.Next(context.Background(), first)
 		if err == nil {
-			if len(step.Answer) > len(first)+200 {
-				t.Fatalf("%d bytes answer %d", len(step.Answer), len(first))
-			}
+			assert.MustTrue(t, len(step.Answer) <= len(first)+200, "%d bytes answer %d", len(step.Answer), len(first))
 			step, err = e.Next(context.Background(), final)
 		}
-		if err == nil || step.Done {
-			t.Fatalf("logged in with %q, %q", first, final)
-		}
+		assert.MustTrue(t, err != nil && !step.Done, "logged in with %q, %q", first, final)
 	})
 }
 
@@ -49,9 +45,7 @@ func FuzzPlain(f *testing.F) {
 	f.Add([]byte("alice\x00alice\x00pw\x00"))
 	f.Fuzz(func(t *testing.T, message []byte) {
 		m, err := parsePlain(message)
-		if err == nil && m.authzid+"\x00"+m.name+"\x00"+m.password != string(message) {
-			t.Fatalf("%q: %+v", message, m)
-		}
+		assert.MustFalse(t, err == nil && m.authzid+"\x00"+m.name+"\x00"+m.password != string(message), "%q: %+v", message, m)
 	})
 }
 
@@ -59,9 +53,7 @@ func FuzzBearer(f *testing.F) {
 	f.Add([]byte("n,a=alice,\x01auth=Bearer a.b.c\x01host=x\x01\x01"))
 	f.Fuzz(func(t *testing.T, message []byte) {
 		m, err := parseBearer(message)
-		if err == nil && (m.token == "" || !strings.Contains(string(message), m.token) || len(m.extensions) > maxPairs) {
-			t.Fatalf("%q: %+v", message, m)
-		}
+		assert.MustFalse(t, err == nil && (m.token == "" || !strings.Contains(string(message), m.token) || len(m.extensions) > maxPairs), "%q: %+v", message, m)
 	})
 }
 
@@ -74,12 +66,8 @@ func FuzzJAAS(f *testing.F) {
 			return
 		}
 		for _, m := range modules {
-			if m.Name == "" || m.Flag == "" {
-				t.Fatalf("%q: %+v", line, m)
-			}
-			if len(m.Passwords()) > len(m.Options) {
-				t.Fatalf("%q: %+v", line, m)
-			}
+			assert.MustTrue(t, m.Name != "" && m.Flag != "", "%q: %+v", line, m)
+			assert.MustTrue(t, len(m.Passwords()) <= len(m.Options), "%q: %+v", line, m)
 		}
 	})
 }
@@ -144,9 +132,7 @@ func FuzzKeySet(f *testing.F) {
 			return
 		}
 		for _, key := range known {
-			if !key.IsPublic() || !key.Valid() {
-				t.Fatalf("%q: %+v", body, key)
-			}
+			assert.MustTrue(t, key.IsPublic() && key.Valid(), "%q: %+v", body, key)
 		}
 	})
 }
@@ -161,9 +147,7 @@ func FuzzName(f *testing.F) {
 	escape := strings.NewReplacer("=", "=3D", ",", "=2C")
 	f.Fuzz(func(t *testing.T, name string) {
 		decoded, ok := decodeName(escape.Replace(name))
-		if ok && decoded != name {
-			t.Fatalf("%q became %q", name, decoded)
-		}
+		assert.MustFalse(t, ok && decoded != name, "%q became %q", name, decoded)
 		if c, known := directory.find(SHA256, name); c.Check() != nil || known != (name == "alice") {
 			t.Fatalf("%q: %+v, known %t", name, c, known)
 		}

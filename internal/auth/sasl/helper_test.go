@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/sasl"
+
+	"muster/internal/assert"
 )
 
 // testUsers are users in the order in which they were added.
@@ -120,9 +122,7 @@ func login(t testing.TB, client sasl.Mechanism, server Mechanism) (last Step, se
 		if err != nil {
 			return last, sent, err
 		}
-		if done != last.Done {
-			t.Fatalf("the client thinks it is done: %t, the server: %t", done, last.Done)
-		}
+		assert.MustTrue(t, done == last.Done, "the client thinks it is done: %t, the server: %t", done, last.Done)
 		if done {
 			return last, sent, nil
 		}
@@ -133,9 +133,7 @@ func login(t testing.TB, client sasl.Mechanism, server Mechanism) (last Step, se
 func wantLogin(t *testing.T, client sasl.Mechanism, server Mechanism, principal string) Step {
 	t.Helper()
 	step, _, err := login(t, client, server)
-	if err != nil || step.Principal != principal {
-		t.Fatalf("logged in as %q, %v; not as %q", step.Principal, err, principal)
-	}
+	assert.MustTrue(t, err == nil && step.Principal == principal, "logged in as %q, %v; not as %q", step.Principal, err, principal)
 	return step
 }
 
@@ -143,15 +141,9 @@ func wantLogin(t *testing.T, client sasl.Mechanism, server Mechanism, principal 
 func wantFailure(t *testing.T, err error, text string, reason error) {
 	t.Helper()
 	var failure *Failure
-	if !errors.As(err, &failure) {
-		t.Fatalf("%v is no failure", err)
-	}
-	if failure.Text != text {
-		t.Errorf("the client is told %q, not %q", failure.Text, text)
-	}
-	if reason != nil && !errors.Is(err, reason) {
-		t.Errorf("the reason is %q, not %q", err, reason)
-	}
+	assert.MustTrue(t, errors.As(err, &failure), "%v is no failure", err)
+	assert.Equal(t, failure.Text, text, "the client is told")
+	assert.False(t, reason != nil && !errors.Is(err, reason), "the reason is %q, not %q", err, reason)
 }
 
 // testClock is a clock that a test moves.

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+
+	"muster/internal/assert"
 )
 
 // Whatever key ids clients invent, the issuer is asked once a minute.
@@ -32,9 +34,7 @@ func TestUnknownKeysInAStormAreFetchedOnceAMinute(t *testing.T) {
 		for n := range 200 {
 			all.Go(func() {
 				_, err := v.Keys.find(context.Background(), fmt.Sprintf("invented %d", n), jose.RS256)
-				if err == nil {
-					t.Error("found")
-				}
+				assert.Error(t, err, "found")
 			})
 		}
 		all.Wait()
@@ -42,15 +42,11 @@ func TestUnknownKeysInAStormAreFetchedOnceAMinute(t *testing.T) {
 	storm()
 	clock.move(unknownInterval - 1)
 	storm()
-	if n := i.fetched(); n != 1 {
-		t.Fatalf("%d fetches in the first minute", n)
-	}
+	assert.MustEqual(t, i.fetched(), 1, "fetches in the first minute")
 	clock.move(1)
 	storm()
 	storm()
-	if n := i.fetched(); n != 2 {
-		t.Errorf("%d fetches at the end of the minute", n)
-	}
+	assert.Equal(t, i.fetched(), 2, "fetches at the end of the minute")
 }
 
 // knowing returns how a verifier finds keys, once it knows one.
@@ -69,16 +65,10 @@ func TestNewKeysOfTheIssuerAreFound(t *testing.T) {
 	i := newIssuer(t, public("old", rsaKey()))
 	find := knowing(t, i.verifier(t, clock), "old")
 	i.set(func(i *issuer) { i.keys = []jose.JSONWebKey{public("new", otherKey())} })
-	if err := find("new"); err == nil {
-		t.Error("found within the minute")
-	}
+	assert.Error(t, find("new"), "found within the minute")
 	clock.move(unknownInterval)
-	if err := find("new"); err != nil {
-		t.Error(err)
-	}
-	if err := find("old"); err == nil {
-		t.Error("a key that the issuer took back still counts")
-	}
+	assert.NoError(t, find("new"))
+	assert.Error(t, find("old"), "a key that the issuer took back still counts")
 }
 
 // Old keys are fetched again after a while even if no one misses one, because
@@ -104,16 +94,10 @@ func TestKeysAreRefreshed(t *testing.T) {
 	running := v.Keys.fetches
 	v.Keys.mu.Unlock()
 	close(hold)
-	if running == nil {
-		t.Fatal("nothing is fetched")
-	}
+	assert.MustTrue(t, running != nil, "nothing is fetched")
 	<-running
-	if err := find("old"); err == nil {
-		t.Error("a key that the issuer took back still counts")
-	}
-	if n := i.fetched(); n != 2 {
-		t.Errorf("%d fetches", n)
-	}
+	assert.Error(t, find("old"), "a key that the issuer took back still counts")
+	assert.Equal(t, i.fetched(), 2, "fetches")
 }
 
 func TestOldKeysStayWhileTheIssuerIsAway(t *testing.T) {
@@ -125,9 +109,7 @@ func TestOldKeysStayWhileTheIssuerIsAway(t *testing.T) {
 	if err := find("new"); err == nil || !strings.Contains(err.Error(), "503") {
 		t.Errorf("an unknown key while the issuer is away: %v", err)
 	}
-	if err := find("old"); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, find("old"))
 	clock.move(emptyInterval)
 	if _ = find("new"); i.fetched() != 2 {
 		t.Errorf("%d fetches: a failed one is repeated within the minute", i.fetched())
@@ -144,9 +126,7 @@ func TestAnIssuerThatIsAwayAtFirstIsAskedAgainSoon(t *testing.T) {
 			t.Fatal("found")
 		}
 	}
-	if n := i.fetched(); n != 1 {
-		t.Errorf("%d fetches at once", n)
-	}
+	assert.Equal(t, i.fetched(), 1, "fetches at once")
 	i.set(func(i *issuer) { i.status = http.StatusOK })
 	clock.move(emptyInterval)
 	if _, err := v.Keys.find(context.Background(), "key", jose.RS256); err != nil {
@@ -173,21 +153,15 @@ func TestAFetchOutlivesTheLoginThatBeganIt(t *testing.T) {
 		second <- err
 	}()
 	close(hold)
-	if err := <-second; err != nil {
-		t.Error(err)
-	}
-	if n := i.fetched(); n != 1 {
-		t.Errorf("%d fetches", n)
-	}
+	assert.NoError(t, (<-second))
+	assert.Equal(t, i.fetched(), 1, "fetches")
 }
 
 func TestKeySetsMayHoldMoreThanWeUnderstand(t *testing.T) {
 	good, err := json.Marshal(public("good", newEC(t, elliptic.P256())))
 	must(t, err)
 	known, err := parseKeySet([]byte(`{"keys":[{"kty":"quantum"},{"kty":"RSA","n":"AQ"},7,null,{"kty":"oct","k":"AAAA"},` + string(good) + `],"more":1}`))
-	if err != nil || len(known) != 1 || known[0].KeyID != "good" {
-		t.Errorf("%v, %v", known, err)
-	}
+	assert.True(t, err == nil && len(known) == 1 && known[0].KeyID == "good", "%v, %v", known, err)
 	long := base64.RawURLEncoding.EncodeToString(bytes.Repeat([]byte{0xff}, 4096/8+1))
 	for _, bad := range []string{"", "[]", `{"keys":[{"kty":"RSA","e":"AQAB","n":"` + long + `"}]}`, "{}", `{"keys":[]}`, `{"keys":{}}`, `{"keys":[{"kty":"oct","k":"AAAA"}]}`, "<html>"} {
 		if known, err := parseKeySet([]byte(bad)); err == nil {

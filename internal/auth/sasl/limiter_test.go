@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 	"testing/synctest"
+
+	"muster/internal/assert"
 )
 
 var testLimits = Limits{Turns: 1, Logins: 64, From: 24, As: 4, Known: 16}
@@ -41,15 +42,11 @@ func TestLoginsAreSharedAmongAddressesAndNames(t *testing.T) {
 		t.Errorf("other addresses get %d places", n)
 	}
 	ann, ok := enters(q, "a", "ann")
-	if ok {
-		t.Error("a stranger gets in though all is full")
-	}
+	assert.False(t, ok, "a stranger gets in though all is full")
 	q.Admitted(ann.With(t.Context()), "ann")
 	for i := range testLimits.As + 1 {
 		l, ok := enters(q, "a", "ann")
-		if ok != (i < testLimits.As) {
-			t.Errorf("place %d of one who was let in before: %t", i, ok)
-		}
+		assert.Equal(t, ok, i < testLimits.As, "place %d of one who was let in before", i)
 		all = append(all, l)
 	}
 	if _, ok := enters(q, "b", "ann"); ok {
@@ -60,18 +57,14 @@ func TestLoginsAreSharedAmongAddressesAndNames(t *testing.T) {
 		l, _ := enters(q, "a", name)
 		q.Admitted(l.With(t.Context()), name)
 		l, ok := enters(q, "a", name)
-		if ok != (i < testLimits.Known-testLimits.As) {
-			t.Errorf("known %d: %t", i, ok)
-		}
+		assert.Equal(t, ok, i < testLimits.Known-testLimits.As, "known %d", i)
 		all = append(all, l)
 	}
 	for _, l := range all {
 		l.End()
 		l.End()
 	}
-	if q.logins+q.knowns+len(q.from)+len(q.as)+len(q.knownAs) != 0 {
-		t.Errorf("left are %d and %d, %v %v %v", q.logins, q.knowns, q.from, q.as, q.knownAs)
-	}
+	assert.Equal(t, q.logins+q.knowns+len(q.from)+len(q.as)+len(q.knownAs), 0, "left are %d and %d, %v %v %v", q.logins, q.knowns, q.from, q.as, q.knownAs)
 }
 
 func TestWhoWasLetInIsRememberedWithinBounds(t *testing.T) {
@@ -81,12 +74,8 @@ func TestWhoWasLetInIsRememberedWithinBounds(t *testing.T) {
 		q.Admitted(ctx, fmt.Sprint(i))
 		q.Admitted(ctx, fmt.Sprint(i))
 	}
-	if len(q.admitted) != rememberAdmitted || len(q.order) != rememberAdmitted {
-		t.Errorf("%d are remembered, %d in order", len(q.admitted), len(q.order))
-	}
-	if !q.admitted[q.mark("a", fmt.Sprint(3*rememberAdmitted-1))] {
-		t.Error("the last is not")
-	}
+	assert.True(t, len(q.admitted) == rememberAdmitted && len(q.order) == rememberAdmitted, "%d are remembered, %d in order", len(q.admitted), len(q.order))
+	assert.True(t, q.admitted[q.mark("a", fmt.Sprint(3*rememberAdmitted-1))], "the last is not")
 }
 
 func TestALoginThatGivesUpLeavesItsPlace(t *testing.T) {
@@ -112,9 +101,7 @@ func TestALoginThatGivesUpLeavesItsPlace(t *testing.T) {
 			t.Fatal("there is room")
 		}
 	}
-	if err := q.Acquire(first.With(t.Context()), "ann"); !errors.Is(err, ErrBusy) {
-		t.Errorf("one too many: %v", err)
-	}
+	assert.ErrorIs(t, q.Acquire(first.With(t.Context()), "ann"), ErrBusy, "one too many")
 }
 
 // The order in which those who wait are let in, of a limiter that has all wait.
@@ -151,9 +138,7 @@ func TestTurnsGoAroundAddressesAndNamesAndThoseLetInBefore(t *testing.T) {
 			order = append(order, <-served)
 		}
 		want := []string{"a kim", "a x", "a kim", "b bob", "a ann", "a x", "a x", "a x"}
-		if !slices.Equal(order, want) {
-			t.Errorf("%q, want %q", order, want)
-		}
+		assert.EqualSlices(t, order, want)
 		q.Release()
 		if q.free != 1 || len(q.unknown.by)+q.unknown.order.Len()+len(q.known.by)+q.known.order.Len() != 0 {
 			t.Errorf("%d free, %v and %v wait", q.free, q.unknown.by, q.known.by)

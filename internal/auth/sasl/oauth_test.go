@@ -10,6 +10,8 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 	client "github.com/twmb/franz-go/pkg/sasl/oauth"
+
+	"muster/internal/assert"
 )
 
 func TestOAuthBearerClientsLogIn(t *testing.T) {
@@ -49,14 +51,10 @@ func TestOAuthBearerFailsAfterItsErrorWasRead(t *testing.T) {
 	for _, second := range []string{"\x01", "", "n,,\x01auth=Bearer good\x01\x01"} {
 		e := NewOAuthBearer(onlyGood).Start()
 		step, err := e.Next(context.Background(), []byte("n,,\x01auth=Bearer bad\x01\x01"))
-		if err != nil || step.Done || string(step.Answer) != refusal {
-			t.Fatalf("%q, %t, %v", step.Answer, step.Done, err)
-		}
+		assert.MustTrue(t, err == nil && !step.Done && string(step.Answer) == refusal, "%q, %t, %v", step.Answer, step.Done, err)
 		step, err = e.Next(context.Background(), []byte(second))
 		wantFailure(t, err, refusal, nil)
-		if step.Done || err.Error() != "the token is of another issuer" {
-			t.Errorf("%t, %v", step.Done, err)
-		}
+		assert.True(t, !step.Done && err.Error() == "the token is of another issuer", "%t, %v", step.Done, err)
 		_, err = e.Next(context.Background(), []byte("n,,\x01auth=Bearer good\x01\x01"))
 		wantFailure(t, err, "", errOver)
 	}
@@ -88,9 +86,7 @@ func TestBearerMessages(t *testing.T) {
 			c.want.extensions = map[string]string{}
 		}
 		got, err := parseBearer([]byte(c.message))
-		if err != nil || !reflect.DeepEqual(got, c.want) {
-			t.Errorf("%q: %+v, %v", c.message, got, err)
-		}
+		assert.True(t, err == nil && reflect.DeepEqual(got, c.want), "%q: %+v, %v", c.message, got, err)
 	}
 	var pairs string
 	for i := range maxPairs {

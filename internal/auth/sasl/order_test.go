@@ -7,6 +7,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/assert"
 )
 
 const (
@@ -27,12 +29,8 @@ func newTestOrder() *Order {
 func begun(t *testing.T, mechanism string) *Order {
 	t.Helper()
 	o := newTestOrder()
-	if ruling := o.Arrives(start, handshake); ruling != Proceed {
-		t.Fatal(ruling)
-	}
-	if err := o.Handshake(start, 1, mechanism); err != nil {
-		t.Fatal(err)
-	}
+	assert.MustEqual(t, o.Arrives(start, handshake), Proceed)
+	assert.MustEqual(t, o.Handshake(start, 1, mechanism), nil)
 	return o
 }
 
@@ -75,9 +73,7 @@ func TestRequestsInEveryPhase(t *testing.T) {
 		{"after", after, authenticate, Refuse},
 	} {
 		o := c.order(t)
-		if ruling := o.Arrives(start, c.key); ruling != c.ruling {
-			t.Errorf("%s the login, key %d: %s, not %s", c.phase, c.key, ruling, c.ruling)
-		}
+		assert.Equal(t, o.Arrives(start, c.key), c.ruling, "%s the login, key %d", c.phase, c.key)
 		closed := c.ruling == Close || c.ruling == RefuseAndClose
 		if again := o.Arrives(start, handshake); closed && again != Close {
 			t.Errorf("%s the login, after key %d: %s, though the connection closes", c.phase, c.key, again)
@@ -88,37 +84,25 @@ func TestRequestsInEveryPhase(t *testing.T) {
 func TestVersionRequestsBeforeTheHandshakeAreBounded(t *testing.T) {
 	o := newTestOrder()
 	for range maxVersionRequests {
-		if ruling := o.Arrives(start, versions); ruling != Proceed {
-			t.Fatal(ruling)
-		}
+		assert.MustEqual(t, o.Arrives(start, versions), Proceed)
 	}
-	if ruling := o.Arrives(start, versions); ruling != Close {
-		t.Errorf("one more: %s", ruling)
-	}
+	assert.Equal(t, o.Arrives(start, versions), Close, "one more")
 }
 
 func TestHandshakeNamesAMechanismThatIsEnabled(t *testing.T) {
 	for _, mechanism := range []string{"", "GSSAPI", "plain", ScramSHA512} {
 		o := newTestOrder()
-		if err := o.Handshake(start, 1, mechanism); err != kerr.UnsupportedSaslMechanism {
-			t.Errorf("%q: %v", mechanism, err)
-		}
-		if ruling := o.Arrives(start, handshake); ruling != Close {
-			t.Errorf("%q: then %s", mechanism, ruling)
-		}
+		assert.Equal(t, o.Handshake(start, 1, mechanism), kerr.UnsupportedSaslMechanism, "%q", mechanism)
+		assert.Equal(t, o.Arrives(start, handshake), Close, "%q: then", mechanism)
 	}
 	o := begun(t, Plain)
-	if err := o.Handshake(start, 1, Plain); err != kerr.IllegalSaslState {
-		t.Errorf("a second handshake: %v", err)
-	}
+	assert.Equal(t, o.Handshake(start, 1, Plain), kerr.IllegalSaslState, "a second handshake")
 }
 
 func TestTokensWithoutAHandshakeAreIllegal(t *testing.T) {
 	for what, o := range map[string]*Order{"before": newTestOrder(), "after": loggedIn(t, Plain)} {
 		outcome, ready := o.Ready()
-		if ready || outcome.Error != kerr.IllegalSaslState {
-			t.Errorf("%s: %v", what, outcome.Error)
-		}
+		assert.True(t, !ready && outcome.Error == kerr.IllegalSaslState, "%s: %v", what, outcome.Error)
 	}
 }
 
@@ -126,19 +110,11 @@ func TestTokensWithoutAHandshakeAreIllegal(t *testing.T) {
 func TestHandshakeOfVersion0MakesTokensRaw(t *testing.T) {
 	for version, raw := range map[int16]bool{0: true, 1: false} {
 		o := newTestOrder()
-		if o.Raw() {
-			t.Error("raw before the handshake")
-		}
-		if err := o.Handshake(start, version, Plain); err != nil {
-			t.Fatal(err)
-		}
-		if o.Raw() != raw {
-			t.Errorf("version %d: raw %t", version, o.Raw())
-		}
+		assert.False(t, o.Raw(), "raw before the handshake")
+		assert.MustEqual(t, o.Handshake(start, version, Plain), nil)
+		assert.Equal(t, o.Raw(), raw, "version %d: raw", version)
 		o.Stepped(start, Step{Done: true, Principal: "alice"}, nil)
-		if o.Raw() {
-			t.Errorf("version %d: raw after the login", version)
-		}
+		assert.False(t, o.Raw(), "version %d: raw after the login", version)
 	}
 }
 
@@ -153,15 +129,9 @@ func TestFailuresTellTheClientOnlyWhatTheyMay(t *testing.T) {
 		{begun(t, ScramSHA256), errors.New("disk on fire"), "Authentication failed during authentication due to invalid credentials with SASL mechanism SCRAM-SHA-256"},
 	} {
 		outcome := c.order.Stepped(start, Step{}, c.err)
-		if outcome.Error != kerr.SaslAuthenticationFailed || outcome.Message != c.want || outcome.Done || outcome.Reason == nil {
-			t.Errorf("%+v", outcome)
-		}
-		if ruling := c.order.Arrives(start, authenticate); ruling != Close {
-			t.Errorf("another try: %s", ruling)
-		}
-		if c.order.Principal() != "" {
-			t.Error("a principal without a login")
-		}
+		assert.True(t, outcome.Error == kerr.SaslAuthenticationFailed && outcome.Message == c.want && !outcome.Done && outcome.Reason != nil, "%+v", outcome)
+		assert.Equal(t, c.order.Arrives(start, authenticate), Close, "another try")
+		assert.Equal(t, c.order.Principal(), "", "a principal without a login")
 	}
 	o := begun(t, Plain)
 	if outcome := o.Stepped(start, Step{Done: true}, nil); outcome.Error == nil || outcome.Done {
@@ -189,25 +159,17 @@ func TestSessionsEndWithTheCredentialOrAsTheListenerSays(t *testing.T) {
 			step.Expires = start.Add(c.expires)
 		}
 		outcome := o.Stepped(start, step, nil)
-		if outcome.Lifetime != c.want {
-			t.Errorf("%+v: %s", c, outcome.Lifetime)
-		}
+		assert.Equal(t, outcome.Lifetime, c.want, "%+v", c)
 		if o.Expired(start) != c.ended {
 			t.Errorf("%+v: ended at once: %t", c, !c.ended)
 		}
 		if c.want == 0 {
 			continue
 		}
-		if ruling := o.Arrives(start.Add(c.want), produce); ruling != Proceed {
-			t.Errorf("%+v: at the end: %s", c, ruling)
-		}
+		assert.Equal(t, o.Arrives(start.Add(c.want), produce), Proceed, "%+v: at the end", c)
 		late := start.Add(c.want + 1)
-		if !o.Expired(late) {
-			t.Errorf("%+v: does not end", c)
-		}
-		if ruling := o.Arrives(late, produce); ruling != Close {
-			t.Errorf("%+v: after the end: %s", c, ruling)
-		}
+		assert.True(t, o.Expired(late), "%+v: does not end", c)
+		assert.Equal(t, o.Arrives(late, produce), Close, "%+v: after the end", c)
 	}
 }
 
@@ -216,68 +178,42 @@ func TestSessionsEndWithTheCredentialOrAsTheListenerSays(t *testing.T) {
 func TestLoggingInAgain(t *testing.T) {
 	o := loggedIn(t, ScramSHA256)
 	late := start.Add(2 * time.Hour)
-	if ruling := o.Arrives(late, handshake); ruling != Proceed {
-		t.Fatalf("a session that ended may not go on: %s", ruling)
-	}
-	if err := o.Handshake(late, 1, ScramSHA256); err != nil {
-		t.Fatal(err)
-	}
-	if ruling := o.Arrives(late, authenticate); ruling != Proceed {
-		t.Fatal(ruling)
-	}
-	if o.Principal() != "alice" {
-		t.Error("requests under way lose their principal")
-	}
+	assert.MustEqual(t, o.Arrives(late, handshake), Proceed, "a session that ended may not go on")
+	assert.MustEqual(t, o.Handshake(late, 1, ScramSHA256), nil)
+	assert.MustEqual(t, o.Arrives(late, authenticate), Proceed)
+	assert.Equal(t, o.Principal(), "alice", "requests under way lose their principal")
 	if _, ready := o.Ready(); !ready {
 		t.Fatal("not ready")
 	}
 	if outcome := o.Stepped(late, Step{Done: true, Principal: "alice"}, nil); !outcome.Done || outcome.Lifetime != time.Hour {
 		t.Fatalf("%+v", outcome)
 	}
-	if ruling := o.Arrives(late.Add(time.Hour), produce); ruling != Proceed {
-		t.Errorf("in the new session: %s", ruling)
-	}
-	if ruling := o.Arrives(late.Add(time.Second-1), handshake); ruling != Refuse {
-		t.Errorf("a second login within a second: %s", ruling)
-	}
-	if ruling := o.Arrives(late.Add(time.Second), handshake); ruling != Proceed {
-		t.Errorf("a second login after a second: %s", ruling)
-	}
+	assert.Equal(t, o.Arrives(late.Add(time.Hour), produce), Proceed, "in the new session")
+	assert.Equal(t, o.Arrives(late.Add(time.Second-1), handshake), Refuse, "a second login within a second")
+	assert.Equal(t, o.Arrives(late.Add(time.Second), handshake), Proceed, "a second login after a second")
 }
 
 // The end of one session is not that of the next.
 func TestLoggingInAgainWithACredentialThatDoesNotEnd(t *testing.T) {
 	o := begun(t, Plain)
 	o.Stepped(start, Step{Done: true, Principal: "alice", Expires: start.Add(time.Minute)}, nil)
-	if err := o.Handshake(start, 1, Plain); err != nil {
-		t.Fatal(err)
-	}
-	if outcome := o.Stepped(start, Step{Done: true, Principal: "alice"}, nil); outcome.Lifetime != 0 {
-		t.Errorf("the session lasts %s", outcome.Lifetime)
-	}
-	if ruling := o.Arrives(start.Add(time.Hour), produce); ruling != Proceed {
-		t.Errorf("after the end of the first session: %s", ruling)
-	}
+	assert.MustEqual(t, o.Handshake(start, 1, Plain), nil)
+	assert.Equal(t, o.Stepped(start, Step{Done: true, Principal: "alice"}, nil).Lifetime, 0, "the session lasts")
+	assert.Equal(t, o.Arrives(start.Add(time.Hour), produce), Proceed, "after the end of the first session")
 }
 
 func TestLoggingInAgainRequestsOfOthersWait(t *testing.T) {
 	o := loggedIn(t, Plain)
 	o.Arrives(start, handshake)
-	if err := o.Handshake(start, 1, Plain); err != nil {
-		t.Fatal(err)
-	}
-	if ruling := o.Arrives(start, produce); ruling != RefuseAndClose {
-		t.Errorf("a Produce between handshake and token: %s", ruling)
-	}
+	assert.MustEqual(t, o.Handshake(start, 1, Plain), nil)
+	assert.Equal(t, o.Arrives(start, produce), RefuseAndClose, "a Produce between handshake and token")
 }
 
 func TestLoggingInAgainAsAnotherFails(t *testing.T) {
 	again := func(mechanism string) *Order {
 		o := loggedIn(t, Plain)
 		o.Arrives(start, handshake)
-		if err := o.Handshake(start, 1, mechanism); err != nil {
-			t.Fatal(err)
-		}
+		assert.MustEqual(t, o.Handshake(start, 1, mechanism), nil)
 		return o
 	}
 	o := again(ScramSHA256)
@@ -285,18 +221,14 @@ func TestLoggingInAgainAsAnotherFails(t *testing.T) {
 	if ready || outcome.Error != kerr.SaslAuthenticationFailed || outcome.Message != "SASL mechanism 'SCRAM-SHA-256' requested by client is not supported for re-authentication of mechanism 'PLAIN'" {
 		t.Errorf("another mechanism: %+v", outcome)
 	}
-	if ruling := o.Arrives(start, produce); ruling != Close {
-		t.Errorf("then: %s", ruling)
-	}
+	assert.Equal(t, o.Arrives(start, produce), Close, "afterwards")
 
 	o = again(Plain)
 	outcome = o.Stepped(start, Step{Done: true, Principal: "bob"}, nil)
 	if outcome.Error != kerr.SaslAuthenticationFailed || outcome.Message != "Cannot change principals during re-authentication from User.alice: User.bob" || outcome.Done {
 		t.Errorf("another principal: %+v", outcome)
 	}
-	if o.Principal() != "alice" || o.Arrives(start, produce) != Close {
-		t.Error("the connection goes on")
-	}
+	assert.True(t, o.Principal() == "alice" && o.Arrives(start, produce) == Close, "the connection goes on")
 
 	outcome = again(Plain).Stepped(start, Step{}, &Failure{Reason: errInvalid})
 	if outcome.Message != "Authentication failed during re-authentication due to invalid credentials with SASL mechanism PLAIN" {
@@ -304,10 +236,6 @@ func TestLoggingInAgainAsAnotherFails(t *testing.T) {
 	}
 
 	o = loggedIn(t, Plain)
-	if err := o.Handshake(start, 1, "GSSAPI"); err != kerr.UnsupportedSaslMechanism {
-		t.Error(err)
-	}
-	if ruling := o.Arrives(start, produce); ruling != Close {
-		t.Errorf("after a mechanism that we do not have: %s", ruling)
-	}
+	assert.Equal(t, o.Handshake(start, 1, "GSSAPI"), kerr.UnsupportedSaslMechanism)
+	assert.Equal(t, o.Arrives(start, produce), Close, "after a mechanism that is not supported")
 }

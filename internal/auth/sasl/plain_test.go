@@ -3,15 +3,15 @@ package sasl
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 
 	client "github.com/twmb/franz-go/pkg/sasl/plain"
+
+	"muster/internal/assert"
 )
 
 func testPlain(users Users) (Mechanism, *work) {
@@ -43,9 +43,7 @@ func TestPlainUserMayNotActForAnother(t *testing.T) {
 		_, _, err := login(t, client.Auth{User: "alice", Zid: "admin", Pass: password}.AsMechanism(), server)
 		wantFailure(t, err, "Authentication failed: Client requested an authorization id that is different from username", errIdentity)
 	}
-	if cost := work.take(); cost != [2]int64{} {
-		t.Errorf("work is done for it: %v", cost)
-	}
+	assert.Equal(t, work.take(), [2]int64{}, "work is done for it")
 }
 
 func TestPlainUnknownNamesLookAndCostLikeWrongPasswords(t *testing.T) {
@@ -57,15 +55,11 @@ func TestPlainUnknownNamesLookAndCostLikeWrongPasswords(t *testing.T) {
 			work.take()
 			_, sent, err := login(t, client.Auth{User: name, Pass: "wrong"}.AsMechanism(), server)
 			wantFailure(t, err, "Authentication failed: Invalid username or password", errInvalid)
-			if sent != 0 {
-				t.Errorf("%s: %d bytes", name, sent)
-			}
+			assert.Equal(t, sent, 0, "%s: bytes", name)
 			return work.take()
 		}
 		cost := attempt("alice")
-		if cost[1] < 5000*32 {
-			t.Fatalf("a wrong password costs %v: it was not derived", cost)
-		}
+		assert.MustTrue(t, cost[1] >= 5000*32, "a wrong password costs %v: it was not derived", cost)
 		for _, name := range []string{"alicf", "carol", "admin"} {
 			if c := attempt(name); !sameCost(c, cost) {
 				t.Errorf("%s costs %v, a wrong password %v", name, c, cost)
@@ -101,20 +95,14 @@ func TestPlainRemembersRightPasswordsUntilTheyChange(t *testing.T) {
 	derived := func() bool { return work.take()[1] > MinIterations*32 }
 
 	wantLogin(t, old, server, "alice")
-	if !derived() {
-		t.Fatal("the first login derives nothing")
-	}
+	assert.MustTrue(t, derived(), "the first login derives nothing")
 	wantLogin(t, old, server, "alice")
-	if derived() {
-		t.Error("the second login derives again")
-	}
+	assert.False(t, derived(), "the second login derives again")
 	for range 2 {
 		if _, _, err := login(t, changed, server); err == nil {
 			t.Fatal("logged in with a wrong password")
 		}
-		if !derived() {
-			t.Error("a wrong password is remembered")
-		}
+		assert.True(t, derived(), "a wrong password is remembered")
 	}
 	users.set(t, SHA256, "alice", "new")
 	if _, _, err := login(t, old, server); err == nil {
@@ -136,13 +124,9 @@ func TestRecentIsBoundedAndKeepsWhoComesOften(t *testing.T) {
 		if n := len(r.young) + len(r.old); n > 20 {
 			t.Fatalf("%d marks", n)
 		}
-		if !r.has(often) {
-			t.Fatalf("forgotten after %d others", i)
-		}
+		assert.MustTrue(t, r.has(often), "forgotten after %d others", i)
 	}
-	if r.has(r.mark(Credential{}, "0", "pw")) {
-		t.Error("the first one is still there")
-	}
+	assert.False(t, r.has(r.mark(Credential{}, "0", "pw")), "the first one is still there")
 	none := newRecent([]byte("s"), 0)
 	if none.add(often); none.has(often) {
 		t.Error("a cache of no size remembers")
@@ -191,9 +175,7 @@ func TestPlainWaitsForAPlaceToDerive(t *testing.T) {
 	}()
 	// Without the wait it would be told that the password is wrong.
 	cancel()
-	if err := <-waiting; !errors.Is(err, context.Canceled) {
-		t.Errorf("it waited and then: %v", err)
-	}
+	assert.ErrorIs(t, <-waiting, context.Canceled, "it waited and then")
 	places.Release()
 	if _, _, err := login(t, client.Auth{User: "alice", Pass: "wrong"}.AsMechanism(), server); err == nil {
 		t.Error("logged in with a wrong password")
@@ -232,15 +214,11 @@ func TestPlainDerivesNoMoreAtOnceThanAllowed(t *testing.T) {
 	for range 50 {
 		all.Go(func() {
 			_, err := server.Start().Next(context.Background(), []byte("\x00alice\x00wrong"))
-			if !errors.Is(err, errInvalid) {
-				t.Error(err)
-			}
+			assert.ErrorIs(t, err, errInvalid)
 		})
 	}
 	all.Wait()
-	if places.top > 2 || places.top == 0 || places.now != 0 {
-		t.Errorf("%d at once, %d never ended", places.top, places.now)
-	}
+	assert.True(t, places.top <= 2 && places.top != 0 && places.now == 0, "%d at once, %d never ended", places.top, places.now)
 }
 
 func TestPlainTakesUsersOfAJAASLineBesideStoredOnes(t *testing.T) {
@@ -272,9 +250,7 @@ func TestPlainTakesUsersOfAJAASLineBesideStoredOnes(t *testing.T) {
 		"the second alone":  {Both(newUsers(), stored).Shapes(SHA256), []Shape{text, other}},
 		"nobody, and so on": {Both(newUsers(), newUsers()).Shapes(SHA256), nil},
 	} {
-		if !slices.Equal(c.got, c.want) {
-			t.Errorf("%s: %v, not %v", what, c.got, c.want)
-		}
+		assert.EqualSlices(t, c.got, c.want, "%s", what)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"context"
 	"crypto/rand"
 	"testing"
+
+	"muster/internal/assert"
 )
 
 // Who changes a password may keep salt and iterations: the keys alone tell the two apart.
@@ -52,9 +54,7 @@ func TestAUserWithoutKeysHasNoProofAndNeverLogsIn(t *testing.T) {
 		if proof, known := d.Proof("ann"); known || proof != "" {
 			t.Errorf("%s: there is a proof", what)
 		}
-		if err := honest("ann", "pw").login(t, NewScram(SHA256, d, rand.Reader)); err == nil {
-			t.Errorf("%s: SCRAM lets ann in", what)
-		}
+		assert.Error(t, honest("ann", "pw").login(t, NewScram(SHA256, d, rand.Reader)), "%s: SCRAM lets ann", what)
 		plain := NewPlain(d, NewLimiter(Limits{Turns: 1}), []byte("s"), 10).Start()
 		if step, err := plain.Next(context.Background(), []byte("\x00ann\x00pw")); err == nil || step.Done {
 			t.Errorf("%s: PLAIN lets ann in", what)
@@ -70,33 +70,21 @@ func TestAProofIsOfOneUserWithOnePassword(t *testing.T) {
 	proof := func(d *Directory, name string) string {
 		t.Helper()
 		p, known := d.Proof(name)
-		if !known || p == "" {
-			t.Fatalf("%s has no proof", name)
-		}
+		assert.MustTrue(t, known && p != "", "%s has no proof", name)
 		return p
 	}
 	first := proof(d, "ann")
-	if again := proof(d, "ann"); again != first {
-		t.Error("it is another at each look")
-	}
-	if proof(d, "bob") == first {
-		t.Error("two users have the same")
-	}
-	if proof(NewDirectory(users, []byte("other")), "ann") == first {
-		t.Error("it does not depend on the secret")
-	}
+	assert.Equal(t, proof(d, "ann"), first, "it is another at each look")
+	assert.True(t, proof(d, "bob") != first, "two users have the same")
+	assert.True(t, proof(NewDirectory(users, []byte("other")), "ann") != first, "it does not depend on the secret")
 	if p, known := d.Proof("nobody"); known || p != "" {
 		t.Errorf("nobody has %q", p)
 	}
 	users.set(t, SHA512, "ann", "more")
-	if proof(d, "ann") != first {
-		t.Error("a password that PLAIN does not look at changes it")
-	}
+	assert.Equal(t, proof(d, "ann"), first, "a password that PLAIN does not look at changes it")
 	users.set(t, SHA256, "ann", "anns") // With another salt.
 	second := proof(d, "ann")
-	if second == first {
-		t.Error("a user who was made anew has the old one")
-	}
+	assert.True(t, second != first, "a user who was made anew has the old one")
 	users.remove(SHA256, "ann")
 	if third := proof(d, "ann"); third == first || third == second {
 		t.Error("another password has an old one")

@@ -11,6 +11,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/sasl"
 	client "github.com/twmb/franz-go/pkg/sasl/scram"
+
+	"muster/internal/assert"
 )
 
 func franz(h Hash, auth client.Auth) sasl.Mechanism {
@@ -120,9 +122,7 @@ func (c handmade) login(t testing.TB, server Mechanism) error {
 		return err
 	}
 	step, err = e.Next(context.Background(), c.final(t, step.Answer))
-	if err == nil && !step.Done {
-		t.Fatal("no error, and not done")
-	}
+	assert.MustFalse(t, err == nil && !step.Done, "no error, and not done")
 	return err
 }
 
@@ -253,9 +253,7 @@ func TestScramRefusesTruncatedAndChangedMessages(t *testing.T) {
 		if err == nil {
 			step, err = e.Next(context.Background(), spoilFinal(c.final(t, step.Answer)))
 		}
-		if err == nil || step.Done {
-			t.Errorf("logged in with %s", what)
-		}
+		assert.True(t, err != nil && !step.Done, "logged in with %s", what)
 	}
 	same := func(b []byte) []byte { return b }
 	for i := range first {

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+
+	"muster/internal/assert"
 )
 
 func TestTokensOfEveryAlgorithmWeAcceptVerify(t *testing.T) {
@@ -38,9 +40,7 @@ func TestTokensOfEveryAlgorithmWeAcceptVerify(t *testing.T) {
 			t.Errorf("%s: %+v, %v", algorithm, token, err)
 		}
 	}
-	if i.fetched() != 1 {
-		t.Errorf("%d fetches", i.fetched())
-	}
+	assert.Equal(t, i.fetched(), 1, "fetches")
 }
 
 func TestTokensWithAWrongSignatureAreRefused(t *testing.T) {
@@ -170,15 +170,9 @@ func TestClaimsAreHeldAgainstTheSettings(t *testing.T) {
 		{"a scope that is a number", standard, map[string]any{"scope": 7}, "alice"},
 	} {
 		token, err := c.verifier.Verify(context.Background(), sign(t, jose.RS256, "rsa", rsaKey(), with(goodClaims(clock), c.changes)))
-		if token.Subject != c.subject || (err == nil) != (c.subject != "") {
-			t.Errorf("%s: %q, %v", c.what, token.Subject, err)
-		}
-		if err == nil && !token.Ends.After(clock.now()) {
-			t.Errorf("%s: the session has ended before it begins", c.what)
-		}
-		if c.what == "another claim for the subject" && !reflect.DeepEqual(token.Scopes, []string{"a", "b"}) {
-			t.Errorf("scopes %v", token.Scopes)
-		}
+		assert.True(t, token.Subject == c.subject && (err == nil) == (c.subject != ""), "%s: %q, %v", c.what, token.Subject, err)
+		assert.False(t, err == nil && !token.Ends.After(clock.now()), "%s: the session has ended before it begins", c.what)
+		assert.False(t, c.what == "another claim for the subject" && !reflect.DeepEqual(token.Scopes, []string{"a", "b"}), "scopes %v", token.Scopes)
 	}
 }
 
@@ -194,9 +188,7 @@ func TestASubjectBecomesTheNameThatTheVerifierMakesOfIt(t *testing.T) {
 	}
 	for subject, want := range map[string]string{"ann@example.org": "ann", "bob": "bob", "stranger": "", "@example.org": "", "ann @example.org": ""} {
 		token, err := v.accept(of(subject))
-		if token.Subject != want || (err == nil) != (want != "") {
-			t.Errorf("%s: %q, %v", subject, token.Subject, err)
-		}
+		assert.True(t, token.Subject == want && (err == nil) == (want != ""), "%s: %q, %v", subject, token.Subject, err)
 	}
 }
 

@@ -5,14 +5,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"muster/internal/assert"
 )
 
 func broker(t *testing.T, set map[string]string) *Broker {
 	t.Helper()
 	b, err := NewBroker(set)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return b
 }
 
@@ -20,16 +20,10 @@ func TestEveryDefaultIsAllowed(t *testing.T) {
 	for _, defs := range [][]Def{BrokerDefs(), TopicDefs(), GroupDefs()} {
 		for _, d := range defs {
 			if d.Default != "" {
-				if err := d.Check(d.Default); err != nil {
-					t.Errorf("%s: %v", d.Name, err)
-				}
+				assert.NoError(t, d.Check(d.Default), "%s", d.Name)
 			}
-			if d.Doc == "" {
-				t.Errorf("%s has no documentation", d.Name)
-			}
-			if d.Synonym != "" && BrokerDef(d.Synonym) == nil {
-				t.Errorf("%s falls back to %s, which does not exist", d.Name, d.Synonym)
-			}
+			assert.True(t, d.Doc != "", "%s has no documentation", d.Name)
+			assert.False(t, d.Synonym != "" && BrokerDef(d.Synonym) == nil, "%s falls back to %s, which does not exist", d.Name, d.Synonym)
 		}
 	}
 }
@@ -51,9 +45,7 @@ func TestAMisspeltNameIsRefusedWithTheNearestOne(t *testing.T) {
 		"completely.different": `unknown broker setting "completely.different"`,
 	} {
 		_, err := NewBroker(map[string]string{name: "1"})
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", name, err)
-		}
+		assert.True(t, err != nil && strings.Contains(err.Error(), want), "%s: %v", name, err)
 	}
 	if err := CheckTopic("retention.mss", "1"); err == nil || !strings.Contains(err.Error(), `"retention.ms"`) {
 		t.Error(err)
@@ -73,23 +65,15 @@ func TestValuesOutsideOfTheirBoundsAreRefused(t *testing.T) {
 
 func TestATopicSettingFallsBackToTheBrokersThenToItsUnits(t *testing.T) {
 	b := broker(t, map[string]string{"log.retention.hours": "2"})
-	if got := NewTopic(b, nil).RetentionAge; got != 2*time.Hour {
-		t.Errorf("from hours: %v", got)
-	}
+	assert.Equal(t, NewTopic(b, nil).RetentionAge, 2*time.Hour, "from hours")
 	b = b.With(map[string]string{"log.retention.minutes": "5"})
-	if got := NewTopic(b, nil).RetentionAge; got != 5*time.Minute {
-		t.Errorf("minutes come before hours: %v", got)
-	}
+	assert.Equal(t, NewTopic(b, nil).RetentionAge, 5*time.Minute, "minutes come before hours")
 	if got := NewTopic(b, map[string]string{"retention.ms": "-1"}).RetentionAge; got >= 0 {
 		t.Errorf("no limit: %v", got)
 	}
-	if got := NewTopic(b, nil).MaxCompactLag; got != math.MaxInt64 {
-		t.Errorf("a limit beyond what a duration holds: %v", got)
-	}
+	assert.Equal(t, NewTopic(b, nil).MaxCompactLag, math.MaxInt64, "a limit beyond what a duration holds")
 	c := NewTopic(b, map[string]string{"cleanup.policy": "compact,delete"})
-	if !c.Compact || !c.Delete {
-		t.Errorf("both policies: %+v", c)
-	}
+	assert.True(t, c.Compact && c.Delete, "both policies: %+v", c)
 }
 
 func TestAlteredSettingsThatAreNotAllowedHaveNoEffect(t *testing.T) {
@@ -106,18 +90,12 @@ func TestAlteredSettingsThatAreNotAllowedHaveNoEffect(t *testing.T) {
 
 func TestPropertiesFilesAreReadLikeJavas(t *testing.T) {
 	got, err := ParseProperties(strings.NewReader("# comment\n! another\n\n a = 1\nb: two words \nc\tthree\nlisteners=PLAINTEXT://:9092,\\\n   SSL://:9093\nempty=\nlast=x\\"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	want := map[string]string{"a": "1", "b": "two words", "c": "three", "listeners": "PLAINTEXT://:9092,SSL://:9093", "empty": "", "last": "x"}
 	for k, v := range want {
-		if got[k] != v {
-			t.Errorf("%s = %q, want %q", k, got[k], v)
-		}
+		assert.Equal(t, got[k], v, "%s", k)
 	}
-	if len(got) != len(want) {
-		t.Errorf("got %v", got)
-	}
+	assert.Equal(t, len(got), len(want), "got %v", got)
 	if _, err := ParseProperties(strings.NewReader("ok=1\n=x\n")); err == nil || !strings.Contains(err.Error(), "line 2") {
 		t.Errorf("a line without name: %v", err)
 	}
@@ -128,9 +106,7 @@ func FuzzParseProperties(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		props, err := ParseProperties(strings.NewReader(s))
 		for name := range props {
-			if err == nil && name == "" {
-				t.Error("empty name")
-			}
+			assert.False(t, err == nil && name == "", "empty name")
 		}
 	})
 }
@@ -174,9 +150,7 @@ func TestCompressionSettings(t *testing.T) {
 // Numbers are read once, of each version of the settings.
 func TestNumbersOfChangedSettings(t *testing.T) {
 	before := broker(t, map[string]string{"num.partitions": "4"})
-	if before.Int("num.partitions") != 4 || !before.Bool("auto.create.topics.enable") {
-		t.Error("other settings than were set")
-	}
+	assert.True(t, before.Int("num.partitions") == 4 && before.Bool("auto.create.topics.enable"), "other settings than were set")
 	after := before.With(map[string]string{"num.partitions": "5"}).Found("auto.create.topics.enable", "false")
 	if after.Int("num.partitions") != 5 || after.Bool("auto.create.topics.enable") || before.Int("num.partitions") != 4 {
 		t.Errorf("num.partitions is %d, was %d", after.Int("num.partitions"), before.Int("num.partitions"))
@@ -198,26 +172,18 @@ func TestATopicHasTheTraitsOfItsLayout(t *testing.T) {
 		{"redis", InternalLayout, whole},
 	} {
 		b, err := NewBroker(map[string]string{"muster.store": c.store})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := NewTopic(b, map[string]string{"muster.redis.layout": c.layout}).Traits; got != c.want {
-			t.Errorf("%s, %s: %+v", c.store, c.layout, got)
-		}
+		assert.Must(t, err)
+		assert.Equal(t, NewTopic(b, map[string]string{"muster.redis.layout": c.layout}).Traits, c.want, "%s, %s", c.store, c.layout)
 	}
 	for _, name := range RedisLayouts() {
-		if err := CheckTopic("muster.redis.layout", name); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, CheckTopic("muster.redis.layout", name))
 	}
 }
 
 func TestWhatWasFoundIsADefault(t *testing.T) {
 	const name = "muster.http.advertised"
 	b, err := NewBroker(map[string]string{"muster.http.listener": "x"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	found := b.Found(name, "http://x")
 	if b.Get(name) != "" || found.Get(name) != "http://x" || found.IsSet(name) || found.Get("muster.http.listener") != "x" {
 		t.Errorf("%q, %q", b.Get(name), found.Get(name))
@@ -234,13 +200,9 @@ func TestWhatWasFoundIsADefault(t *testing.T) {
 // one that falls back on another, and a truth value that is not set.
 func BenchmarkSettings(b *testing.B) {
 	s, err := NewBroker(map[string]string{"fetch.max.bytes": "1000000", "log.retention.hours": "3"})
-	if err != nil {
-		b.Fatal(err)
-	}
+	assert.Must(b, err)
 	b.ReportAllocs()
 	for b.Loop() {
-		if s.Int("fetch.max.bytes") != 1000000 || s.Duration("log.retention.ms") == 0 || !s.Bool("auto.create.topics.enable") {
-			b.Fatal("other settings")
-		}
+		assert.MustTrue(b, s.Int("fetch.max.bytes") == 1000000 && s.Duration("log.retention.ms") != 0 && s.Bool("auto.create.topics.enable"), "other settings")
 	}
 }

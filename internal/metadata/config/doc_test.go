@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"muster/internal/assert"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write docs/settings.md anew")
@@ -16,17 +18,11 @@ const settingsDoc = "../../../docs/settings.md"
 func TestSettingsDocIsCurrent(t *testing.T) {
 	want := document()
 	if *rewrite {
-		if err := os.WriteFile(settingsDoc, want, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(settingsDoc, want, 0o644))
 	}
 	got, err := os.ReadFile(settingsDoc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s is out of date; make generate writes it", settingsDoc)
-	}
+	assert.Must(t, err)
+	assert.True(t, bytes.Equal(got, want), "%s is out of date; make generate writes it", settingsDoc)
 }
 
 // document is the page that lists all settings.
@@ -38,7 +34,8 @@ Every setting of the broker, of topics and of groups, with its default. The name
 ` + "`muster.`" + ` are muster's own. This page is generated from the tables that the broker itself uses.
 
 Broker settings are taken, each overriding the one before, from the file given with ` + "`--config`" + `, from environment
-variables (` + "`num.partitions`" + ` is ` + "`MUSTER_NUM_PARTITIONS`, `muster.store` is `MUSTER_STORE`" + `), from ` + "`--set name=value`" + `, and from the
+variables (` + "`num.partitions`" + ` is ` + "`MUSTER_NUM_PARTITIONS`, `muster.store` is `MUSTER_STORE`" + `; below these also those of Kafka's
+container image, as ` + "`KAFKA_NUM_PARTITIONS`" + `), from ` + "`--set name=value`" + `, and from the
 other flags of ` + "`muster serve`" + `. ` + "`${env:NAME}` and `${file:/path}`" + ` in a value stand for what is kept elsewhere. *Dynamic* settings can
 also be changed while the broker runs (` + "`kafka-configs --alter --entity-type brokers`" + `); the others are read at the start. Settings
 marked *per listener* may be set for one listener, as ` + "`listener.name.<listener>.<setting>`" + `, with the listener's name in

@@ -1,10 +1,11 @@
 package config
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"muster/internal/assert"
 )
 
 func TestAListenerAndAMechanismOnItHaveSettingsOfTheirOwn(t *testing.T) {
@@ -25,16 +26,10 @@ func TestAListenerAndAMechanismOnItHaveSettingsOfTheirOwn(t *testing.T) {
 		{"OUTSIDE", "PLAIN", 2 * time.Second},
 		{"OUTSIDE", "SCRAM-SHA-256", 3 * time.Second},
 	} {
-		if got := b.Of(c.listener, c.mechanism).Duration("connections.max.reauth.ms"); got != c.want {
-			t.Errorf("%s %s: %v, want %v", c.listener, c.mechanism, got, c.want)
-		}
+		assert.Equal(t, b.Of(c.listener, c.mechanism).Duration("connections.max.reauth.ms"), c.want, "%s %s", c.listener, c.mechanism)
 	}
-	if got := b.Of("INSIDE", "").Get("ssl.client.auth"); got != "required" {
-		t.Errorf("inside: ssl.client.auth is %s", got)
-	}
-	if got := b.Of("OUTSIDE", "").Get("ssl.client.auth"); got != "none" {
-		t.Errorf("outside: ssl.client.auth is %s", got)
-	}
+	assert.Equal(t, b.Of("INSIDE", "").Get("ssl.client.auth"), "required", "inside: ssl.client.auth")
+	assert.Equal(t, b.Of("OUTSIDE", "").Get("ssl.client.auth"), "none", "outside: ssl.client.auth")
 }
 
 func TestSettingsOfListenersAreChecked(t *testing.T) {
@@ -49,18 +44,14 @@ func TestSettingsOfListenersAreChecked(t *testing.T) {
 		"listener.name.plaintext.digest-md5.sasl.jaas.config": "unknown",
 	} {
 		_, err := NewBroker(map[string]string{name: "x"})
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", name, err)
-		}
+		assert.True(t, err != nil && strings.Contains(err.Error(), want), "%s: %v", name, err)
 	}
 }
 
 func TestSettingsOfListenersWithoutEffectAreTold(t *testing.T) {
 	name := "listener.name.plaintext.sasl.mechanism.inter.broker.protocol"
 	b := broker(t, map[string]string{name: "PLAIN", "listener.name.plaintext.ssl.client.auth": "none"})
-	if got := b.Inert(); !slices.Equal(got, []string{name}) {
-		t.Errorf("without effect: %v", got)
-	}
+	assert.EqualSlices(t, b.Inert(), []string{name}, "without effect")
 }
 
 func TestSecretsAreKnownByTheirNames(t *testing.T) {
@@ -84,8 +75,6 @@ func TestTheFirstUserHasANameAndAPassword(t *testing.T) {
 	}
 	for _, value := range []string{"ann", "ann:", ":pw"} {
 		_, err := NewBroker(map[string]string{"muster.bootstrap.user": value})
-		if err == nil || strings.Contains(err.Error(), value) {
-			t.Errorf("%s: %v", value, err)
-		}
+		assert.True(t, err != nil && !strings.Contains(err.Error(), value), "%s: %v", value, err)
 	}
 }

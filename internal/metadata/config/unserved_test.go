@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"muster/internal/assert"
 )
 
 //go:embed testdata/kafka-4-settings.txt
@@ -12,13 +14,9 @@ var kafkaSettings string
 
 func TestEveryBrokerSettingOfKafkaIsAccepted(t *testing.T) {
 	names := strings.Fields(kafkaSettings)
-	if len(names) < 350 {
-		t.Fatalf("%d names", len(names))
-	}
+	assert.MustTrue(t, len(names) >= 350, "%d names", len(names))
 	for _, name := range names {
-		if BrokerDef(name) == nil {
-			t.Errorf("%s is not known", name)
-		}
+		assert.True(t, BrokerDef(name) != nil, "%s is not known", name)
 	}
 }
 
@@ -31,16 +29,12 @@ func TestSettingsWithoutEffectAreTold(t *testing.T) {
 	}
 	got := broker(t, set).Inert()
 	delete(set, "num.partitions")
-	if len(got) != len(set) || slices.Contains(got, "num.partitions") {
-		t.Errorf("without effect: %q", got)
-	}
+	assert.True(t, len(got) == len(set) && !slices.Contains(got, "num.partitions"), "without effect: %q", got)
 }
 
 func TestSecretsWithoutEffectAreSecrets(t *testing.T) {
 	for _, name := range []string{"delegation.token.secret.key", "delegation.token.master.key", "ssl.keystore.key", "listener.name.plaintext.ssl.keystore.key", "zookeeper.ssl.keystore.password"} {
-		if !IsSecret(name) {
-			t.Errorf("%s may be shown", name)
-		}
+		assert.True(t, IsSecret(name), "%s may be shown", name)
 	}
 }
 

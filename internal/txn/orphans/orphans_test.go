@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
 	"muster/internal/partition"
@@ -26,9 +27,7 @@ type coordinators struct {
 
 func newCoordinators(t *testing.T) *coordinators {
 	cfg, err := config.NewBroker(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	c := &coordinators{t: t, image: metadata.NewImage(cfg), asked: func() {}}
 	c.lead(1, 2)
 	return c
@@ -49,9 +48,7 @@ func (c *coordinators) ask(_ context.Context, node int32, req kmsg.Request) (kms
 	switch req := req.(type) {
 	case *kmsg.ListTransactionsRequest:
 		resp := kmsg.NewPtrListTransactionsResponse()
-		if !slices.Contains(req.ProducerIDFilters, 7) {
-			c.t.Errorf("asked is about %v", req.ProducerIDFilters)
-		}
+		assert.True(c.t, slices.Contains(req.ProducerIDFilters, 7), "asked is about %v", req.ProducerIDFilters)
 		if node == 2 {
 			resp.ErrorCode = c.listError
 			resp.TransactionStates = []kmsg.ListTransactionsResponseTransactionState{
@@ -88,9 +85,7 @@ func (c *coordinators) known() (map[ongoing]bool, error) {
 func TestATransactionIsKnownWhereItGoesOn(t *testing.T) {
 	known, err := newCoordinators(t).known()
 	want := map[ongoing]bool{{7, store.TopicPartition{Topic: "t"}}: true}
-	if err != nil || !maps.Equal(known, want) {
-		t.Errorf("known are %v (%v), want %v", known, err, want)
-	}
+	assert.True(t, err == nil && maps.Equal(known, want), "known are %v (%v), want %v", known, err, want)
 }
 
 // A transaction is aborted by the word of those who know of none. So nothing is known if one

@@ -3,6 +3,7 @@ package orphans
 import (
 	"testing"
 
+	"muster/internal/assert"
 	"muster/internal/metadata"
 	"muster/internal/partition"
 	"muster/internal/store"
@@ -28,8 +29,6 @@ func TestAnOrphanIsConfirmedByTheSameCoordinatorsOnly(t *testing.T) {
 		{nil, moved, 0},
 		{[]orphan{at(1, 7)}, moved, 0}, // It was known in between.
 	} {
-		if got := s.confirm(c.found, c.by); len(got) != c.want {
-			t.Errorf("look %d confirms %d, want %d", i, len(got), c.want)
-		}
+		assert.Equal(t, len(s.confirm(c.found, c.by)), c.want, "look %d confirms", i)
 	}
 }

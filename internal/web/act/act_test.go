@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/audit"
 	"muster/internal/auth"
 	"muster/internal/handler"
@@ -43,9 +44,7 @@ func deleted(code int16) kmsg.Response {
 func refusal(t *testing.T, err error) *problem.Refused {
 	t.Helper()
 	var r *problem.Refused
-	if !errors.As(err, &r) {
-		t.Fatalf("it ends with %v", err)
-	}
+	assert.MustTrue(t, errors.As(err, &r), "it ends with %v", err)
 	return r
 }
 
@@ -89,9 +88,7 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 		}
 	}
 	a, _ := doing(t, func(kmsg.Request) (Answer, error) { return Answer{Response: &kmsg.DeleteGroupsResponse{}}, nil })
-	if err := a.DeleteGroup(t.Context(), Asker{}, "g"); !errors.Is(err, errNoOutcome) {
-		t.Errorf("without an outcome: %v", err)
-	}
+	assert.ErrorIs(t, a.DeleteGroup(t.Context(), Asker{}, "g"), errNoOutcome, "without an outcome")
 }
 
 // A record without a key goes to a partition that this broker leads, and the audit log is

@@ -7,6 +7,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
+
+	"muster/internal/assert"
 )
 
 // login makes a client of someone.
@@ -23,6 +25,7 @@ func guarded(t *testing.T) *world {
 }
 
 func TestPeopleActOnUsersRulesAndQuotas(t *testing.T) {
+	t.Parallel()
 	axe := axeOf(t)
 	w := guarded(t)
 	p := browser(t, "http://"+w.broker.HTTPAddr())
@@ -50,21 +53,15 @@ func manageUsers(t *testing.T, w *world, p *page, axe string) {
 	p.click("Create the user")
 	p.told("was created")
 	p.wait(says("alice"))
-	if err := w.login("alice", "alicepw").Ping(t.Context()); err != nil {
-		t.Errorf("alice cannot log in: %v", err)
-	}
+	assert.NoError(t, w.login("alice", "alicepw").Ping(t.Context()), "alice cannot log")
 	p.looked("users", axe)
 	p.click("Set the password of alice")
 	p.put("Password", "other")
 	p.put("Password again", "other")
 	p.click("Set the password")
 	p.told("The password of user")
-	if err := w.login("alice", "other").Ping(t.Context()); err != nil {
-		t.Errorf("alice cannot log in with the new password: %v", err)
-	}
-	if w.login("alice", "alicepw").Ping(t.Context()) == nil {
-		t.Error("alice can log in with the old password")
-	}
+	assert.NoError(t, w.login("alice", "other").Ping(t.Context()), "alice cannot log in with the new password")
+	assert.True(t, w.login("alice", "alicepw").Ping(t.Context()) != nil, "alice can log in with the old password")
 	p.click("Create a user …")
 	p.put("Name", "bob")
 	p.put("Password", "bobpw")
@@ -111,15 +108,11 @@ func manageRules(t *testing.T, w *world, p *page, axe string) {
 	p.click("Show what would happen")
 	p.wait(asks("There would be a rule"))
 	p.looked("acl-add-sure", axe)
-	if w.rules() != 0 {
-		t.Error("a preview made a rule")
-	}
+	assert.Equal(t, w.rules(), 0, "a preview made a rule")
 	p.click("Add the rule")
 	p.told("There is a rule now")
 	p.wait(says("User:alice"))
-	if got := w.rules(); got != 1 {
-		t.Errorf("there are %d rules", got)
-	}
+	assert.Equal(t, w.rules(), 1, "rules")
 	p.put("Who", "alice")
 	p.put("Operation", "DESCRIBE")
 	p.put("Name", "orders")
@@ -134,9 +127,7 @@ func manageRules(t *testing.T, w *world, p *page, axe string) {
 	p.looked("acl-remove", axe)
 	p.click("Remove the rule")
 	p.told("There is no rule any more")
-	if got := w.rules(); got != 0 {
-		t.Errorf("there are %d rules", got)
-	}
+	assert.Equal(t, w.rules(), 0, "rules")
 }
 
 // quota returns what a user may produce.
@@ -163,26 +154,20 @@ func manageQuotas(t *testing.T, w *world, p *page, axe string) {
 	p.click("Set the quotas")
 	p.told("changed")
 	p.wait(says("User alice"))
-	if got := w.quota(); got != 1e6 {
-		t.Errorf("the quota is %v", got)
-	}
+	assert.Equal(t, w.quota(), 1e6, "the quota")
 	p.looked("quotas", axe)
 	p.click("Change the quotas of user alice")
 	p.put("Produce", "2000000")
 	p.put("Fetch", "3000000")
 	p.click("Set the quotas")
 	p.wait(says("1.9 MiB/s") + "&&" + says("2.9 MiB/s"))
-	if got := w.quota(); got != 2e6 {
-		t.Errorf("the quota is %v", got)
-	}
+	assert.Equal(t, w.quota(), 2e6, "the quota")
 	p.click("Remove the quotas of user alice")
 	p.wait(asks("would be removed"))
 	p.looked("quota-remove", axe)
 	p.click("Remove the quotas")
 	p.wait(says("No quotas yet"))
-	if got := w.quota(); got != 0 {
-		t.Errorf("the quota is %v", got)
-	}
+	assert.Equal(t, w.quota(), 0, "the quota")
 }
 
 func lackRights(t *testing.T, w *world, p *page, axe string) {
@@ -194,13 +179,13 @@ func lackRights(t *testing.T, w *world, p *page, axe string) {
 	p.click("Create the topic")
 	p.wait(asks("muster acls add alice create topic mine"))
 	p.looked("denied", axe)
-	if w.partitions("mine") != 0 {
-		t.Error("alice created a topic")
-	}
+	assert.Equal(t, w.partitions("mine"), 0, "alice created a topic")
 	p.open("/users", says("You may not see this"))
 }
 
 func TestPagesSayHowToSwitchOnWhatIsOff(t *testing.T) {
+	t.Parallel()
+	ofThePage(t)
 	axe := axeOf(t)
 	w := newWorld(t)
 	p := browser(t, "http://"+w.broker.HTTPAddr())

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+
+	"muster/internal/assert"
 )
 
 // committed returns the offset that a group has committed, -1 if none.
@@ -29,6 +31,7 @@ func (w *world) rests(group string, at int64) {
 }
 
 func TestPeopleActOnGroups(t *testing.T) {
+	t.Parallel()
 	axe := axeOf(t)
 	w := newWorld(t)
 	w.fill()
@@ -55,15 +58,11 @@ func resetByPage(t *testing.T, w *world, p *page, axe string) {
 	p.click("Show what would happen")
 	p.wait(asks("Read again") + "&&" + asks("13"))
 	p.looked("group-reset-plan", axe)
-	if got := w.committed("resting", topic, 2); got != 20 {
-		t.Errorf("a plan moved the offset to %d", got)
-	}
+	assert.Equal(t, w.committed("resting", topic, 2), 20, "a plan moved the offset")
 	p.click("Move 3 partitions")
 	p.told("were moved in 3 partitions")
 	for partition, want := range []int64{7, 20, 7, 7, 20, 20} {
-		if got := w.committed("resting", topic, int32(partition)); got != want {
-			t.Errorf("partition %d is at %d, want %d", partition, got, want)
-		}
+		assert.Equal(t, w.committed("resting", topic, int32(partition)), want, "partition %d", partition)
 	}
 	p.wait("[...document.querySelectorAll('main tbody tr')].filter((r) => r.cells[2].innerText === '7').length === 3")
 
@@ -90,9 +89,7 @@ func resetByPage(t *testing.T, w *world, p *page, axe string) {
 		p.wait(asks("Read again"))
 		p.click("Move 6 partitions")
 		p.told("were moved in 6 partitions")
-		if got := w.committed("resting", topic, 0); got != x.want {
-			t.Errorf("%s: at %d, want %d", x.way, got, x.want)
-		}
+		assert.Equal(t, w.committed("resting", topic, 0), x.want, "%s", x.way)
 	}
 
 	// What was committed meanwhile is not overwritten.
@@ -107,9 +104,7 @@ func resetByPage(t *testing.T, w *world, p *page, axe string) {
 	p.click("Move 6 partitions")
 	p.wait(asks("make a new plan"))
 	p.looked("group-reset-refused", axe)
-	if got := w.committed("resting", topic, 0); got != 11 {
-		t.Errorf("a stale plan moved the offset to %d", got)
-	}
+	assert.Equal(t, w.committed("resting", topic, 0), 11, "a stale plan moved the offset")
 	p.keys("\x1b")
 	p.wait("!document.querySelector('dialog[open]')")
 }
@@ -168,12 +163,8 @@ func deleteGroupByPage(t *testing.T, w *world, p *page, axe string) {
 	p.looked("group-forget-sure", axe)
 	p.click("Delete the offsets")
 	p.told("was deleted")
-	if got := w.committed("resting", topic, 1); got != -1 {
-		t.Errorf("partition 1 is at %d", got)
-	}
-	if got := w.committed("resting", topic, 0); got != 11 {
-		t.Errorf("partition 0 is at %d", got)
-	}
+	assert.Equal(t, w.committed("resting", topic, 1), -1, "partition 1")
+	assert.Equal(t, w.committed("resting", topic, 0), 11, "partition 0")
 	p.click("Delete the group …")
 	p.wait(asks("would be deleted"))
 	p.put("Name of the group", "resting")

@@ -8,6 +8,8 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
+
+	"muster/internal/assert"
 )
 
 // finders is JavaScript that finds things as people do: by what is written on them, and
@@ -47,9 +49,7 @@ func (p *page) put(label, value string) {
 
 func (p *page) eval(expression string) {
 	p.t.Helper()
-	if err := p.script(chromedp.Evaluate[chromedp.Void](expression)); err != nil {
-		p.t.Fatalf("%s: %v", expression, err)
-	}
+	assert.Must(p.t, p.script(chromedp.Evaluate[chromedp.Void](expression)), "%s", expression)
 }
 
 // told waits until the page says that something was done, and no dialog is open any more.

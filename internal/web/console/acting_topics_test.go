@@ -6,10 +6,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"muster/internal/assert"
 )
 
 // Every act is done by the page, and its effect asked for by the Kafka protocol.
 func TestPeopleActOnTopics(t *testing.T) {
+	t.Parallel()
 	axe := axeOf(t)
 	w := newWorld(t)
 	w.broker.Status().Pass(t.Context())
@@ -73,6 +76,8 @@ func (w *world) setting(topic, name, want string) {
 
 // Keys alone open a dialog and leave it, and do nothing else there.
 func TestADialogKeepsKeysToItself(t *testing.T) {
+	t.Parallel()
+	ofThePage(t)
 	w := newWorld(t)
 	p := browser(t, "http://"+w.broker.HTTPAddr())
 	p.open("/topics", says("Create a topic …"))
@@ -92,6 +97,8 @@ func TestADialogKeepsKeysToItself(t *testing.T) {
 }
 
 func TestWhoMayOnlyReadIsToldWhy(t *testing.T) {
+	t.Parallel()
+	ofThePage(t)
 	axe := axeOf(t)
 	w := newWorld(t)
 	w.fill()
@@ -220,9 +227,7 @@ func deleteTopicByPage(t *testing.T, w *world, p *page, axe string) {
 	p.keys("\r")
 	p.keys("\x1b")
 	p.wait("!document.querySelector('dialog[open]') && document.activeElement.innerText === 'Delete the topic …'")
-	if w.partitions("shop") == 0 {
-		t.Fatal("Escape deleted the topic")
-	}
+	assert.MustTrue(t, w.partitions("shop") != 0, "Escape deleted the topic")
 	p.click("Delete the topic …")
 	p.put("Name of the topic", "shop")
 	p.eval(`window.listed = false;

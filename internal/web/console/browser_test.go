@@ -18,6 +18,7 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 
+	"muster/internal/assert"
 	"muster/internal/web/console"
 )
 
@@ -83,9 +84,7 @@ func browser(t *testing.T, base string) *page {
 // open shows a page and waits until an expression of JavaScript is true.
 func (p *page) open(path, until string) {
 	p.t.Helper()
-	if err := chromedp.Do(p.ctx, chromedp.Navigate(p.base+path)); err != nil {
-		p.t.Fatalf("%s: %v", path, err)
-	}
+	assert.Must(p.t, chromedp.Do(p.ctx, chromedp.Navigate(p.base+path)), "%s", path)
 	p.wait(until)
 }
 
@@ -145,9 +144,7 @@ func (p *page) quiet(where string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, problem := range p.problems {
-		if !slices.ContainsFunc(p.expected, func(part string) bool { return strings.Contains(problem, part) }) {
-			p.t.Errorf("%s: %s", where, problem)
-		}
+		assert.True(p.t, slices.ContainsFunc(p.expected, func(part string) bool { return strings.Contains(problem, part) }), "%s: %s", where, problem)
 	}
 	p.problems = nil
 }
@@ -214,6 +211,7 @@ func axeOf(t *testing.T) string {
 }
 
 func TestEveryPageShowsABrokerWithoutComplaint(t *testing.T) {
+	t.Parallel()
 	axe := axeOf(t)
 	w := newWorld(t)
 	p := browser(t, "http://"+w.broker.HTTPAddr())
@@ -252,6 +250,8 @@ func TestEveryPageShowsABrokerWithoutComplaint(t *testing.T) {
 }
 
 func TestKeysAndAddressLeadThroughTheConsole(t *testing.T) {
+	t.Parallel()
+	ofThePage(t)
 	w := newWorld(t)
 	w.fill()
 	p := browser(t, "http://"+w.broker.HTTPAddr())
@@ -277,14 +277,13 @@ func TestKeysAndAddressLeadThroughTheConsole(t *testing.T) {
 	must(t, chromedp.Do(p.ctx, chromedp.Click(chromedp.CSS(".marker"))))
 	p.wait("location.search.includes('rebalance=') && document.querySelector('.told p')?.innerText.length > 10")
 	link, err := chromedp.Run(p.ctx, chromedp.Evaluate[string]("location.pathname + location.search"))
-	if err != nil || !strings.Contains(link, "rebalance=") {
-		t.Fatalf("the address is %q, %v", link, err)
-	}
+	assert.MustTrue(t, err == nil && strings.Contains(link, "rebalance="), "the address is %q, %v", link, err)
 	p.open(link, "document.querySelector('.told p')?.innerText.length > 10")
 	p.quiet("keys")
 }
 
 func TestWithoutTheBrokerThePageSaysHowOldItIs(t *testing.T) {
+	ofThePage(t)
 	w := newWorld(t)
 	p := browser(t, "http://"+w.broker.HTTPAddr())
 	p.open("/", says("No groups yet"))

@@ -17,6 +17,8 @@ import (
 	"testing"
 
 	"github.com/evanw/esbuild/pkg/api"
+
+	"muster/internal/assert"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write what a test finds out of date")
@@ -38,9 +40,7 @@ func unavailable(t *testing.T, format string, args ...any) {
 func packages(t *testing.T) string {
 	t.Helper()
 	lock, err := os.ReadFile("package-lock.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		unavailable(t, "there is no folder for the npm packages: %v", err)
@@ -53,13 +53,9 @@ func packages(t *testing.T) string {
 	if err != nil {
 		unavailable(t, "the npm packages are not there, and no npm to fetch them: %v", err)
 	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.MkdirAll(filepath.Dir(dir), 0o755))
 	fetched, err := os.MkdirTemp(filepath.Dir(dir), "fetch-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = os.RemoveAll(fetched) }()
 	for _, name := range []string{"package.json", "package-lock.json"} {
 		copyFile(t, filepath.Join(fetched, name), name)
@@ -80,12 +76,8 @@ func packages(t *testing.T) string {
 func copyFile(t *testing.T, to, from string) {
 	t.Helper()
 	b, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(to, b, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
+	assert.Must(t, os.WriteFile(to, b, 0o644))
 }
 
 // workshop is a folder with the sources beside the packages, which are outside of the
@@ -96,14 +88,10 @@ func workshop(t *testing.T) string {
 	dir := t.TempDir()
 	console := filepath.Join(dir, "console")
 	for to, from := range map[string]string{filepath.Join(console, "src"): "src", filepath.Join(dir, "ui"): filepath.Join("..", "ui")} {
-		if err := os.CopyFS(to, os.DirFS(from)); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.CopyFS(to, os.DirFS(from)))
 	}
 	copyFile(t, filepath.Join(console, "tsconfig.json"), "tsconfig.json")
-	if err := os.Symlink(node, filepath.Join(console, "node_modules")); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Symlink(node, filepath.Join(console, "node_modules")))
 	return console
 }
 
@@ -141,9 +129,7 @@ func bundle(t *testing.T) map[string][]byte {
 	}
 	for _, name := range []string{"icon.svg", "index.html"} {
 		b, err := os.ReadFile(filepath.Join("src", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		if name == "icon.svg" {
 			add("icon", "icon", ".svg", b)
 			continue
@@ -166,12 +152,8 @@ func licenses(t *testing.T, node string) []byte {
 		}
 	}
 	b, err := os.ReadFile("package-lock.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(b, &lock); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
+	assert.Must(t, json.Unmarshal(b, &lock))
 	out := bytes.NewBufferString("The console contains these packages.\n")
 	for _, path := range slices.Sorted(maps.Keys(lock.Packages)) {
 		p := lock.Packages[path]
@@ -180,9 +162,7 @@ func licenses(t *testing.T, node string) []byte {
 			continue
 		}
 		terms, err := os.ReadFile(filepath.Join(node, filepath.FromSlash(name), "LICENSE"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		fmt.Fprintf(out, "\n%s %s (%s)\n\n%s\n", name, p.Version, p.License, bytes.TrimSpace(terms))
 	}
 	return out.Bytes()
@@ -201,36 +181,31 @@ func write(t *testing.T, want map[string][]byte) {
 		if packed(name) {
 			var zipped bytes.Buffer
 			w, err := gzip.NewWriterLevel(&zipped, gzip.BestCompression)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			if _, err := w.Write(b); err != nil || w.Close() != nil {
 				t.Fatal(err)
 			}
 			name, b = name+".gz", zipped.Bytes()
 		}
 		wanted[name] = true
-		if err := os.WriteFile(filepath.Join("dist", name), b, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(filepath.Join("dist", name), b, 0o644))
 	}
 	entries, err := os.ReadDir("dist")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for _, e := range entries {
 		if wanted[e.Name()] {
 			continue
 		}
-		if err := os.Remove(filepath.Join("dist", e.Name())); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.Remove(filepath.Join("dist", e.Name())))
 	}
 }
 
 // What is committed is what the sources and the pinned packages make. It is compared
 // unpacked, since another release of Go may pack otherwise.
 func TestBundleIsCurrent(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing of it is Go")
+	}
 	want := bundle(t)
 	if t.Failed() {
 		return
@@ -251,13 +226,14 @@ func TestBundleIsCurrent(t *testing.T) {
 		}
 	}
 	for name := range files() {
-		if want[name] == nil {
-			t.Errorf("dist/%s belongs to nothing any more; make generate removes it", name)
-		}
+		assert.True(t, want[name] != nil, "dist/%s belongs to nothing any more; make generate removes it", name)
 	}
 }
 
 func TestTypesAreRight(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing of it is Go")
+	}
 	dir := workshop(t)
 	cmd := exec.CommandContext(t.Context(), filepath.Join("node_modules", ".bin", "tsc"), "-p", ".")
 	cmd.Dir = dir
@@ -274,7 +250,5 @@ func TestBundleIsSmall(t *testing.T) {
 		}
 	}
 	t.Logf("scripts and styles have %d bytes", size)
-	if size == 0 || size > maxSize {
-		t.Errorf("scripts and styles have %d bytes, want at most %d", size, maxSize)
-	}
+	assert.True(t, size != 0 && size <= maxSize, "scripts and styles have %d bytes, want at most %d", size, maxSize)
 }

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"muster/internal/assert"
 )
 
 func get(t *testing.T, method, target string, headers ...string) *httptest.ResponseRecorder {
@@ -22,12 +24,8 @@ func get(t *testing.T, method, target string, headers ...string) *httptest.Respo
 func TestEveryPageIsTheIndex(t *testing.T) {
 	for _, p := range []string{"/", "/groups", "/groups?sort=-lag", "/groups/billing", "/groups/a%2Fb", "/groups/..%2f..%2fetc", "/topics", "/topics/orders", "/brokers", "/journal", "/users", "/acls", "/quotas"} {
 		w := get(t, http.MethodGet, p)
-		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `<div id="app">`) {
-			t.Errorf("%s is %d", p, w.Code)
-		}
-		if got := w.Header().Get("Content-Type"); got != "text/html; charset=utf-8" {
-			t.Errorf("%s is %s", p, got)
-		}
+		assert.True(t, w.Code == http.StatusOK && strings.Contains(w.Body.String(), `<div id="app">`), "%s is %d", p, w.Code)
+		assert.Equal(t, w.Header().Get("Content-Type"), "text/html; charset=utf-8", "%s", p)
 		if got := w.Header().Get("Cache-Control"); got != "no-store" {
 			t.Errorf("%s is kept: %q; after an upgrade it would ask for files that are gone", p, got)
 		}
@@ -40,9 +38,7 @@ func TestEveryPageIsTheIndex(t *testing.T) {
 func TestWhatIsNoPageIsNotFound(t *testing.T) {
 	for _, p := range []string{"/nothing", "/groups/a/b", "/brokers/1", "/assets/", "/assets/nothing.js", "/assets/index.html", "/assets/../index.html", "/assets/..%2findex.html", "/index.html", "/dist/index.html"} {
 		w := get(t, http.MethodGet, p)
-		if w.Code != http.StatusNotFound {
-			t.Errorf("%s is %d, want 404", p, w.Code)
-		}
+		assert.True(t, w.Code == http.StatusNotFound, "%s is %d, want 404", p, w.Code)
 		// People get a page that leads on.
 		if page := strings.Contains(w.Body.String(), `<div id="app">`); page == strings.HasPrefix(p, "/assets/") {
 			t.Errorf("%s is a page: %t", p, page)
@@ -56,9 +52,7 @@ func TestWhatIsNoPageIsNotFound(t *testing.T) {
 func TestWhatThePageLoadsIsThereForGood(t *testing.T) {
 	index := get(t, http.MethodGet, "/").Body.String()
 	loaded := regexp.MustCompile(`"(/assets/[^"]+)"`).FindAllStringSubmatch(index, -1)
-	if len(loaded) != 3 {
-		t.Fatalf("the page loads %v, want icon, style and script", loaded)
-	}
+	assert.MustEqual(t, len(loaded), 3, "the page loads %v, want icon, style and script", loaded)
 	for _, match := range loaded {
 		w := get(t, http.MethodGet, match[1])
 		if w.Code != http.StatusOK || w.Body.Len() == 0 || w.Header().Get("Content-Encoding") != "" {
@@ -81,11 +75,7 @@ func TestGzipIsSentToWhoTakesIt(t *testing.T) {
 	script := regexp.MustCompile(`/assets/app-\w+\.js`).FindString(get(t, http.MethodGet, "/").Body.String())
 	for accept, want := range map[string]string{"gzip, br": "gzip", "br;q=1.0, gzip;q=0.8": "gzip", "*": "gzip", "": "", "br": "", "gzip;q=0": "", "identity": ""} {
 		w := get(t, http.MethodGet, script, "Accept-Encoding", accept)
-		if got := w.Header().Get("Content-Encoding"); got != want {
-			t.Errorf("who takes %q gets %q, want %q", accept, got, want)
-		}
-		if w.Header().Get("Vary") == "" {
-			t.Error("caches are not told that the answer depends on what the client takes")
-		}
+		assert.Equal(t, w.Header().Get("Content-Encoding"), want, "who takes %q gets", accept)
+		assert.True(t, w.Header().Get("Vary") != "", "caches are not told that the answer depends on what the client takes")
 	}
 }

@@ -8,6 +8,8 @@ import (
 // What a broker cannot say for a moment takes nothing away: neither what is shown, nor a
 // dialog that is open.
 func TestAMomentWithoutAnAnswerTakesNothingAway(t *testing.T) {
+	t.Parallel()
+	ofThePage(t)
 	w := newWorld(t)
 	w.fill()
 	w.rests("resting", 20)
@@ -44,6 +46,8 @@ func TestAMomentWithoutAnAnswerTakesNothingAway(t *testing.T) {
 
 // Who asks and gets no answer has done nothing; who acts and gets none does not know.
 func TestWithoutAnAnswerADialogSaysWhetherSomethingWasDone(t *testing.T) {
+	t.Parallel()
+	ofThePage(t)
 	w := newWorld(t)
 	w.fill()
 	w.rests("resting", 20)
@@ -83,6 +87,8 @@ func TestWithoutAnAnswerADialogSaysWhetherSomethingWasDone(t *testing.T) {
 // A browser tells that a dialog was closed a moment after it has. Who presses the button in between
 // is not too early.
 func TestADialogOpensRightAfterItWasClosed(t *testing.T) {
+	t.Parallel()
+	ofThePage(t)
 	w := newWorld(t)
 	w.fill()
 	w.rests("resting", 20)
@@ -101,6 +107,8 @@ func TestADialogOpensRightAfterItWasClosed(t *testing.T) {
 
 // What an act says stays on its page, once.
 func TestWhatWasDoneIsToldOnce(t *testing.T) {
+	t.Parallel()
+	ofThePage(t)
 	w := newWorld(t)
 	w.fill()
 	f := newFront(t, w)
@@ -133,6 +141,8 @@ func TestWhatWasDoneIsToldOnce(t *testing.T) {
 
 // Who may not see a group's topics is not told that there are none.
 func TestHiddenTopicsAreNotNone(t *testing.T) {
+	t.Parallel()
+	ofThePage(t)
 	w := newWorld(t)
 	w.fill()
 	f := newFront(t, w)
@@ -151,6 +161,7 @@ func TestHiddenTopicsAreNotNone(t *testing.T) {
 
 // What is cut short says so, and does not pretend to know who had what before.
 func TestAPastThatIsCutSaysSo(t *testing.T) {
+	ofThePage(t)
 	w := newWorld(t)
 	w.fill()
 	f := newFront(t, w)
@@ -178,6 +189,8 @@ func TestAPastThatIsCutSaysSo(t *testing.T) {
 
 // Keys lead past the menu, and to a page that still waits.
 func TestKeysAreNotLostWhereNothingIsYet(t *testing.T) {
+	t.Parallel()
+	ofThePage(t)
 	w := newWorld(t)
 	w.fill()
 	f := newFront(t, w)

@@ -28,6 +28,7 @@ func (p *page) first(script string) {
 
 // What the stream tells, and that it broke or came back, is acted upon at once.
 func TestTheStreamTellsAtOnceWhatABrokerDoes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.broker.Status().Pass(t.Context())
 	f := newFront(t, w)
@@ -73,6 +74,8 @@ func TestTheStreamTellsAtOnceWhatABrokerDoes(t *testing.T) {
 
 // An act that is refused may be half done: the page is read again, without waiting for anything.
 func TestAfterARefusalThePageIsReadAgain(t *testing.T) {
+	t.Parallel()
+	ofThePage(t)
 	w := newWorld(t)
 	if _, err := w.admin.CreateTopic(t.Context(), 1, 1, nil, topic); err != nil {
 		t.Fatal(err)

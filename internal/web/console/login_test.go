@@ -37,6 +37,7 @@ func (p *page) forgives() {
 const loginPage = "document.querySelector('.login h1')"
 
 func TestTheConsoleLeadsToTheLoginAndBack(t *testing.T) {
+	t.Parallel()
 	axe := axeOf(t)
 	b, err := broker.Open(t.Context(), broker.Config{Properties: map[string]string{
 		"listeners": "PLAINTEXT://127.0.0.1:0", "muster.store": "mem", "muster.http.listener": "127.0.0.1:0", "muster.bootstrap.user": "admin:first",

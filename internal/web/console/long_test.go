@@ -9,6 +9,8 @@ import (
 
 // Long lists are cut, say so, and lead to what they leave out.
 func TestLongListsSayWhatTheyLeaveOut(t *testing.T) {
+	t.Parallel()
+	ofThePage(t)
 	const partitions, groups = 520, 202
 	w := newWorld(t)
 	ctx := t.Context()

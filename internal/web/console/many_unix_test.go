@@ -21,6 +21,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
 
+	"muster/internal/assert"
 	"muster/internal/watch/lag"
 	"muster/internal/web"
 )
@@ -161,9 +162,7 @@ func (w *world) get(url string) string {
 	must(w.t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != http.StatusOK {
-		w.t.Fatalf("%s: %d %v %.200s", url, resp.StatusCode, err, body)
-	}
+	assert.MustTrue(w.t, err == nil && resp.StatusCode == http.StatusOK, "%s: %d %v %.200s", url, resp.StatusCode, err, body)
 	return string(body)
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"muster/internal/assert"
 	"muster/internal/words"
 )
 
@@ -18,9 +19,7 @@ func testCommands(t *testing.T, p *page) {
 			"See it: %s. To skip it, stop the group, then: %s.", "Run at most 3, or: %s; the process comes again. Then: %s.", "Keep it: %s (and more, if it is set). Or: %s.",
 		} {
 			got := evaluate[[]string](t, p, code, "format.commandsIn("+quoted(fmt.Sprintf(text, first, last))+")")
-			if len(got) != 2 || got[0] != first || got[1] != last {
-				t.Errorf("%q: of %q and %q there are %q", name, first, last, got)
-			}
+			assert.True(t, len(got) == 2 && got[0] == first && got[1] == last, "%q: of %q and %q there are %q", name, first, last, got)
 		}
 	}
 }
@@ -39,14 +38,8 @@ const fits = (text) => new RegExp("^(?:" + numbers.pattern + ")$", "v").test(tex
 	}
 	for text, fits := range map[string]bool{"3-": false, "5-2": true, ",": false, "2-4-9": false, "-3": false, "1.5": false, "0 - 4": false, "x": false, "0-200000": true} {
 		got := evaluate[string](t, p, code, "read("+quoted(text)+")")
-		if len(got) < 7 || got[:7] != "wrong: " {
-			t.Errorf("%q is %q", text, got)
-		}
-		if evaluate[bool](t, p, code, "fits("+quoted(text)+")") != fits {
-			t.Errorf("whether the form takes %q is not %t", text, fits)
-		}
+		assert.True(t, len(got) >= 7 && got[:7] == "wrong: ", "%q is %q", text, got)
+		assert.Equal(t, evaluate[bool](t, p, code, "fits("+quoted(text)+")"), fits, "whether the form takes %q", text)
 	}
-	if !evaluate[bool](t, p, code, `fits("")`) {
-		t.Error("the form wants partitions even for all")
-	}
+	assert.True(t, evaluate[bool](t, p, code, `fits("")`), "the form wants partitions even for all")
 }

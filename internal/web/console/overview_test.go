@@ -4,6 +4,8 @@ import "testing"
 
 // All is well only if every broker says so.
 func TestTheOverviewIsCalmOnlyIfAllBrokersAre(t *testing.T) {
+	t.Parallel()
+	ofThePage(t)
 	w := newWorld(t)
 	w.broker.Status().Pass(t.Context())
 	f := newFront(t, w)

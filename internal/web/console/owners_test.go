@@ -11,6 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/evanw/esbuild/pkg/api"
 
+	"muster/internal/assert"
 	"muster/internal/words"
 )
 
@@ -19,9 +20,7 @@ import (
 func script(t *testing.T, file, name string) string {
 	t.Helper()
 	out := api.Build(api.BuildOptions{EntryPoints: []string{file}, Bundle: true, Format: api.FormatIIFE, GlobalName: name, Target: api.ES2022, Charset: api.CharsetUTF8})
-	if len(out.Errors) > 0 || len(out.OutputFiles) != 1 {
-		t.Fatalf("%s: %+v", file, out.Errors)
-	}
+	assert.MustTrue(t, len(out.Errors) == 0 && len(out.OutputFiles) == 1, "%s: %+v", file, out.Errors)
 	return string(out.OutputFiles[0].Contents)
 }
 
@@ -33,9 +32,7 @@ func evaluate[A any](t *testing.T, p *page, code, expression string) A {
 	if err == nil {
 		err = json.Unmarshal([]byte(text), &out)
 	}
-	if err != nil {
-		t.Fatalf("%s: %v", expression, err)
-	}
+	assert.Must(t, err, "%s", expression)
 	return out
 }
 
@@ -56,6 +53,7 @@ const show = (list) => list.map((r) => r.spans.map((s) => (s.from / 1000) + "-" 
 
 // TestWhatThePagesCompute has one browser run what needs no page.
 func TestWhatThePagesCompute(t *testing.T) {
+	ofThePage(t)
 	p := browser(t, "")
 	t.Run("ribbons tell who had a partition when", func(t *testing.T) { testRibbons(t, p) })
 	t.Run("letters stay with who comes and goes", func(t *testing.T) { testLetters(t, p) })
@@ -79,9 +77,7 @@ func testRibbons(t *testing.T, p *page) {
 		{"no rebalance at all", "rebalances.length = 0;", "0", "true", "0-400 b; 0-400 a; 0-400 nobody"},
 	} {
 		got := evaluate[[]string](t, p, code+c.change, "show(owners.ribbons(group, rebalances, "+c.complete+", "+c.from+", 400000))")
-		if strings.Join(got, "; ") != c.want {
-			t.Errorf("%s:\n%s\nwant\n%s", c.name, strings.Join(got, "; "), c.want)
-		}
+		assert.Equal(t, strings.Join(got, "; "), c.want, "%s", c.name)
 	}
 	wide := `group.partitions = [...Array(10000).keys()].map((partition) => ({topic: "orders", partition, owner: "a"}));`
 	if got := evaluate[int](t, p, code+wide, "owners.ribbons(group, rebalances, true, 0, 400000).length"); got != 64 {
@@ -122,9 +118,7 @@ func testCopied(t *testing.T, p *page) {
 		if got := strings.TrimSuffix(string(out), "\x01"); err != nil || got != strings.Join(want, "\x01") {
 			t.Errorf("%q: %s is read as %q, %v", name, command, got, err)
 		}
-		if strings.ContainsAny(command, "\x1b\t\u202e") {
-			t.Errorf("%q reaches the terminal: %q", name, command)
-		}
+		assert.False(t, strings.ContainsAny(command, "\x1b\t\u202e"), "%q reaches the terminal: %q", name, command)
 	}
 }
 
@@ -139,8 +133,6 @@ func testDurations(t *testing.T, p *page) {
 		59*m + 59*s + 400*ms, 59*m + 59*s + 900*ms, h, h + 29*s, h + 31*s, 90 * m, 23*h + 59*m + 20*s, 23*h + 59*m + 40*s, d, d + 29*m, d + 31*m, 26 * h, 7 * d, 400 * d,
 	} {
 		got := evaluate[string](t, p, code, fmt.Sprintf("format.duration(%v)", c.Seconds()))
-		if want := words.Duration(c); got != want {
-			t.Errorf("%v is %q, want %q", c, got, want)
-		}
+		assert.Equal(t, got, words.Duration(c), "%v", c)
 	}
 }

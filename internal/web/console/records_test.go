@@ -11,6 +11,7 @@ import (
 
 // Records are searched, opened, gone on with and followed, and shown as text only.
 func TestRecordsAreSearchedAndShown(t *testing.T) {
+	t.Parallel()
 	axe := axeOf(t)
 	w := newWorld(t)
 	p := browser(t, "http://"+w.broker.HTTPAddr())
@@ -62,6 +63,7 @@ func TestRecordsAreSearchedAndShown(t *testing.T) {
 
 // The same question has another answer after a while, and after something was done.
 func TestRecordsAreSearchedAgain(t *testing.T) {
+	ofThePage(t)
 	w := newWorld(t)
 	p := browser(t, "http://"+w.broker.HTTPAddr())
 	if _, err := w.admin.CreateTopic(t.Context(), 1, 1, nil, topic); err != nil {

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"muster/internal/assert"
 )
 
 // worldOfLetters makes members of a client id and a number, and rebalances out of when they
@@ -38,13 +40,13 @@ func testLetters(t *testing.T, p *page) {
 			"A 0 app, A 0 app"},
 		{"ids that tell nothing", `show([], rebalance(100, [[undefined, "aaaaaaaaaaaaaaaaaaaaaa"]]), rebalance(200, [["aaaaaaaaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbbbbbbbb"]]))`, "A 0 bbbbbbbbbbbbbbbbbbbbbb, B 1 aaaaaaaaaaaaaaaaaaaaaa"},
 	} {
-		if got := evaluate[string](t, p, code, c.of); got != c.want {
-			t.Errorf("%s: %s, want %s", c.name, got, c.want)
-		}
+		assert.Equal(t, evaluate[string](t, p, code, c.of), c.want, "%s", c.name)
 	}
 }
 
 func TestAMemberThatComesAndGoesHasOneLetter(t *testing.T) {
+	t.Parallel()
+	ofThePage(t)
 	w := newWorld(t)
 	if _, err := w.admin.CreateTopic(t.Context(), 4, 1, nil, topic); err != nil {
 		t.Fatal(err)

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"muster/internal/assert"
 )
 
 // sources calls see with every TypeScript file of the console.
@@ -20,9 +22,7 @@ func sources(t *testing.T, see func(name, text string)) {
 		see(name, string(text))
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 }
 
 // Commands are pasted into terminals, and names are anybody's choice: what is put into
@@ -35,13 +35,9 @@ func TestCommandsQuoteWhatIsPutIntoThem(t *testing.T) {
 		for _, c := range command.FindAllString(text, -1) {
 			for _, p := range put.FindAllString(c, -1) {
 				found++
-				if !strings.HasPrefix(p, "${f.quoted(") {
-					t.Errorf("%s: %s is not quoted in %s", name, p, c)
-				}
+				assert.True(t, strings.HasPrefix(p, "${f.quoted("), "%s: %s is not quoted in %s", name, p, c)
 			}
 		}
 	})
-	if found == 0 {
-		t.Error("no command has a name in it: this test looks for the wrong thing")
-	}
+	assert.True(t, found != 0, "no command has a name in it: this test looks for the wrong thing")
 }

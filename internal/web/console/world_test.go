@@ -56,6 +56,15 @@ func newWorld(t *testing.T, settings ...string) *world {
 	return w
 }
 
+// ofThePage skips a test with -short, as the race detector wants it, in which the broker does
+// only what it does in others, too.
+func ofThePage(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it is the page that is tested")
+	}
+}
+
 // asks has a client ask what the tests want to know.
 func (w *world) asks(c *kgo.Client) { w.kafka, w.admin = c, kadm.NewClient(c) }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/watch/explain"
 	"muster/internal/watch/groupview"
 )
@@ -34,11 +35,7 @@ func TestAPartitionIsHeldBackByTheTransactionOfItsProducer(t *testing.T) {
 		tp(1): {LastStableOffset: 6, ProducerID: 8, TransactionalID: "eight"},
 		tp(3): {LastStableOffset: 9, ProducerID: 7},
 	} {
-		if held[at] != want {
-			t.Errorf("%v is held back by %+v, want %+v", at, held[at], want)
-		}
+		assert.Equal(t, held[at], want, "%v is held back", at)
 	}
-	if len(held) != 3 {
-		t.Errorf("held back are %v", held)
-	}
+	assert.Equal(t, len(held), 3, "held back are %v", held)
 }

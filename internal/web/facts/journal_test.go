@@ -11,6 +11,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"muster/internal/assert"
 	"muster/internal/journal"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
@@ -34,18 +35,14 @@ func filled(t *testing.T, records ...record.Record) (p *partition.Partition, end
 	before := metadata.NewImage(&config.Broker{}, metadata.Broker{ID: 1})
 	edit := before.Edit()
 	edit.PutTopic(metadata.Topic{Name: "orders", ID: metadata.TopicID{1}, Partitions: []metadata.Partition{{Leader: 1}}})
-	if err := m.Apply(t.Context(), before, edit.Image(), edit.Changed()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, m.Apply(t.Context(), before, edit.Image(), edit.Changed()))
 	for i := range records {
 		records[i].OffsetDelta = int32(i)
 	}
 	tpl := record.PlainTemplate()
 	tpl.Codec = record.ZSTD
 	b, err := record.Build(tpl, records)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	p = m.Get("orders", 0)
 	done := make(chan partition.Appended, 1)
 	p.Append(t.Context(), b, partition.Produce{Acks: partition.AcksAll}, func(a partition.Appended) { done <- a })
@@ -65,9 +62,7 @@ func TestTheTimeOfARecordCostsLittleMemory(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		got, found := firstTime(t.Context(), p, from)
 		runtime.ReadMemStats(&after)
-		if !found || !got.Equal(want) {
-			t.Errorf("the record at %d is of %v, %t, want %v", from, got, found, want)
-		}
+		assert.True(t, found && got.Equal(want), "the record at %d is of %v, %t, want %v", from, got, found, want)
 		if took := after.TotalAlloc - before.TotalAlloc; took > large/2 {
 			t.Errorf("the time of the record at %d takes %d bytes", from, took)
 		}
@@ -101,9 +96,7 @@ func TestASearchOfTheJournalSaysWhetherItDroppedEntries(t *testing.T) {
 			s.trim(s.Limit)
 		}
 		s.trim(-s.Limit)
-		if len(s.page.Entries) != min(found, 2) || s.page.Partly != want {
-			t.Errorf("of %d there are %d, more %t", found, len(s.page.Entries), s.page.Partly)
-		}
+		assert.True(t, len(s.page.Entries) == min(found, 2) && s.page.Partly == want, "of %d there are %d, more %t", found, len(s.page.Entries), s.page.Partly)
 	}
 }
 
@@ -113,9 +106,7 @@ func TestASearchOfTheJournalTakesWhatIsAskedFor(t *testing.T) {
 	since := time.UnixMilli(1_700_000_000_000).UTC()
 	at := func(d time.Duration) []byte {
 		text, err := json.Marshal(journal.Entry{Time: since.Add(d), Group: "g", Kind: journal.KindSettled})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		return text
 	}
 	s := journalSearch{JournalQuery: JournalQuery{Group: "g", Since: since, Limit: 10}, page: &JournalPage{}}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"muster/internal/assert"
 )
 
 var start = time.Date(2026, 11, 17, 1, 0, 0, 0, time.UTC)
@@ -84,15 +86,11 @@ var question = Question{Method: http.MethodPost, URI: "/a%2Fb?x=1&y=%20", Accept
 func TestABrokerIsToldWhoAsks(t *testing.T) {
 	w := newWorld(t)
 	got, err := w.ask(t, question)
-	if err != nil || got != "POST /a%2Fb?x=1&y=%20 hello" {
-		t.Fatalf("%q, %v", got, err)
-	}
+	assert.MustTrue(t, err == nil && got == "POST /a%2Fb?x=1&y=%20 hello", "%q, %v", got, err)
 	if n := w.notes[0]; n.Principal != "User:änn" || n.Host != "10.0.0.1" || n.From != 1 || n.Depth != 1 {
 		t.Errorf("the note is %+v", n)
 	}
-	if w.asker.held.Load() != 0 {
-		t.Errorf("%d bytes are held", w.asker.held.Load())
-	}
+	assert.Equal(t, w.asker.held.Load(), 0, "bytes are held")
 }
 
 // Whatever is changed on the way, the request is refused.
@@ -107,9 +105,7 @@ func TestARequestIsBoundToItsNote(t *testing.T) {
 		"note": func(_ *world, r *http.Request) {
 			n := &Note{From: 1, To: 2, Incarnation: "two", At: start.UnixMilli(), Nonce: "x", Principal: "User:root", Depth: 1, Body: hashOf(question.Body)}
 			other, err := seal([]byte("other"), n, r.Method, r.RequestURI, r.Header.Get("Accept"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			_, signature, _ := strings.Cut(r.Header.Get(NoteHeader), ".")
 			forged, _, _ := strings.Cut(other, ".")
 			r.Header.Set(NoteHeader, forged+"."+signature)
@@ -117,9 +113,7 @@ func TestARequestIsBoundToItsNote(t *testing.T) {
 		"another secret": func(_ *world, r *http.Request) {
 			n := &Note{From: 1, To: 2, Incarnation: "two", At: start.UnixMilli(), Nonce: "x", Depth: 1, Body: hashOf(question.Body)}
 			header, err := seal([]byte("other"), n, r.Method, r.RequestURI, r.Header.Get("Accept"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			r.Header.Set(NoteHeader, header)
 		},
 		"two notes": func(_ *world, r *http.Request) {
@@ -173,9 +167,7 @@ func TestNoSecretIsNoSecret(t *testing.T) {
 	w.change = func(r *http.Request) {
 		n := &Note{From: 1, To: 2, Incarnation: "two", At: start.UnixMilli(), Nonce: "x", Depth: 1, Body: hashOf(question.Body)}
 		header, err := seal(nil, n, r.Method, r.RequestURI, r.Header.Get("Accept"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		r.Header.Set(NoteHeader, header)
 	}
 	if got, err := w.ask(t, question); err == nil || len(w.notes) > 0 {
@@ -211,13 +203,9 @@ func TestNoncesAreForgottenAndBounded(t *testing.T) {
 		want  error
 	}{{"a", 0, nil}, {"b", 1, nil}, {"a", 5, errReplayed}, {"c", 5, errFull}, {"c", 11, nil}, {"b", 11, errReplayed}, {"a", 12, nil}} {
 		now := start.Add(time.Duration(c.at) * time.Second)
-		if err := n.add(c.nonce, now, now.Add(10*time.Second)); !errors.Is(err, c.want) {
-			t.Errorf("%d: %v, want %v", i, err, c.want)
-		}
+		assert.ErrorIs(t, n.add(c.nonce, now, now.Add(10*time.Second)), c.want, "%d", i)
 	}
-	if len(n.used) != len(n.ends) {
-		t.Errorf("%d are used, %d will be forgotten", len(n.used), len(n.ends))
-	}
+	assert.True(t, len(n.used) == len(n.ends), "%d are used, %d will be forgotten", len(n.used), len(n.ends))
 }
 
 func TestAQuestionPassesTwoBrokersAtMost(t *testing.T) {
@@ -271,9 +259,7 @@ func TestOneWaitsForASilentBroker(t *testing.T) {
 	answer := w.answer
 	w.answer = func(rw http.ResponseWriter, r *http.Request) { entered <- struct{}{}; <-hold; answer(rw, r) }
 	p := w.asker.peer(2)
-	if err := p.begin("two"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, p.begin("two"))
 	p.end(silent, start)
 	done := make(chan error)
 	q := question
@@ -291,9 +277,7 @@ func TestOneWaitsForASilentBroker(t *testing.T) {
 		t.Errorf("a second: %v", err)
 	}
 	close(hold)
-	if err := <-done; err != nil {
-		t.Errorf("the first: %v", err)
-	}
+	assert.NoError(t, (<-done), "the first")
 	if _, err := w.ask(t, question); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
@@ -331,9 +315,7 @@ func TestABrokerIsNotWaitedForLongerThanAsked(t *testing.T) {
 	}
 	close(hold)
 	p := w.asker.peer(2)
-	if !p.silent.Equal(start) || p.asking != 0 {
-		t.Errorf("it is silent since %v, and %d ask", p.silent, p.asking)
-	}
+	assert.True(t, p.silent.Equal(start) && p.asking == 0, "it is silent since %v, and %d ask", p.silent, p.asking)
 	if err := p.begin("three"); err != nil || !p.silent.IsZero() {
 		t.Errorf("started anew it is silent since %v, %v", p.silent, err)
 	}

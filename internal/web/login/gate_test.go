@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"testing"
 
+	"muster/internal/assert"
 	"muster/internal/audit"
 	"muster/internal/auth/sasl"
 	"muster/internal/certs"
@@ -25,15 +26,11 @@ type opened struct {
 func open(t *testing.T, set map[string]string) *opened {
 	t.Helper()
 	cfg, err := config.NewBroker(set)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	o := &opened{t: t, image: metadata.NewImage(cfg, metadata.Broker{ID: 1})}
 	gates := gate.New(gate.Options{Certs: certs.Settings{Config: cfg, Logger: slog.New(slog.DiscardHandler)}, Image: func() *metadata.Image { return o.image }})
 	o.Gate = New(Options{Gates: gates, Meters: meter.New(), Audit: func(e audit.Entry) { o.told = append(o.told, e) }})
-	if err := o.Open(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, o.Open(t.Context()))
 	return o
 }
 
@@ -41,9 +38,7 @@ func open(t *testing.T, set map[string]string) *opened {
 func (o *opened) set(name, password string) {
 	o.t.Helper()
 	c, err := sasl.FromPassword(sasl.SHA256, password, []byte("a salt of sixteen"), sasl.MinIterations)
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	assert.Must(o.t, err)
 	edit := o.image.Edit()
 	edit.SetUser(name, []metadata.Credential{{Hash: int8(c.Hash), Salt: c.Salt, Iterations: c.Iterations, StoredKey: c.StoredKey, ServerKey: c.ServerKey}})
 	o.image = edit.Image()
@@ -53,18 +48,12 @@ func (o *opened) set(name, password string) {
 // who they were; the audit log and the metrics hear of all.
 func TestUsersLogInByTheirPasswords(t *testing.T) {
 	o := open(t, map[string]string{"connection.failed.authentication.delay.ms": "0"})
-	if o.WantsLogin() || o.AlwaysWantsLogin() {
-		t.Error("without users a login is wanted")
-	}
+	assert.True(t, !o.WantsLogin() && !o.AlwaysWantsLogin(), "without users a login is wanted")
 	o.set("ann", "anns")
-	if !o.WantsLogin() || o.AlwaysWantsLogin() {
-		t.Error("with a user none is wanted, or always")
-	}
+	assert.True(t, o.WantsLogin() && !o.AlwaysWantsLogin(), "with a user none is wanted, or always")
 	try := Attempt{Way: WayCookie, Name: "ann", Password: "anns", Host: "10.0.0.1"}
 	id, err := o.Login(t.Context(), try)
-	if err != nil || id.Principal != "User:ann" || id.Proof == "" || !o.Holds(id) {
-		t.Fatalf("%+v, %v", id, err)
-	}
+	assert.MustTrue(t, err == nil && id.Principal == "User:ann" && id.Proof != "" && o.Holds(id), "%+v, %v", id, err)
 	for _, wrong := range []Attempt{{Way: WayBasic, Name: "ann", Password: "x"}, {Way: WayBasic, Name: "eve", Password: "anns"}} {
 		if id, err := o.Login(t.Context(), wrong); !errors.Is(err, ErrLogin) {
 			t.Errorf("%s by %s: %+v, %v", wrong.Name, wrong.Password, id, err)
@@ -74,22 +63,16 @@ func TestUsersLogInByTheirPasswords(t *testing.T) {
 		t.Errorf("by a token: %+v, %v", id, err)
 	}
 	o.set("ann", "another")
-	if o.Holds(id) {
-		t.Error("who has another password by now is who they were")
-	}
+	assert.False(t, o.Holds(id), "who has another password by now is who they were")
 	o.LoggedOut(id, "10.0.0.1")
 	var kinds []audit.Kind
 	for _, e := range o.told {
 		kinds = append(kinds, e.Kind)
 	}
 	want := []audit.Kind{audit.Login, audit.LoginFailed, audit.LoginFailed, audit.LoginFailed, audit.Logout}
-	if len(kinds) != len(want) {
-		t.Fatalf("told are %v", kinds)
-	}
+	assert.MustEqual(t, len(kinds), len(want), "told are %v", kinds)
 	for i := range want {
-		if kinds[i] != want[i] {
-			t.Errorf("told are %v, want %v", kinds, want)
-		}
+		assert.Equal(t, kinds[i], want[i], "told are %v, want %v", kinds, want)
 	}
 	counts := o.Meters.Logins.Read()
 	if counts[meter.Labels{"HTTP", "COOKIE", gate.Succeeded}] != 1 || counts[meter.Labels{"HTTP", "BASIC", gate.LoginFailed}] != 2 || counts[meter.Labels{"HTTP", "BEARER", gate.LoginFailed}] != 1 {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/auth"
 )
 
@@ -16,13 +17,9 @@ func TestASessionIsKnownByItsSecretUntilItEnds(t *testing.T) {
 	s := NewSessions(func() time.Time { return at })
 	ann := Identity{Principal: "User:ann", Proof: "p"}
 	secret, ends := s.Begin(ann)
-	if !ends.Equal(at.Add(12*time.Hour)) || len(secret) != 43 {
-		t.Errorf("it ends at %v, the secret is %q", ends, secret)
-	}
+	assert.True(t, ends.Equal(at.Add(12*time.Hour)) && len(secret) == 43, "it ends at %v, the secret is %q", ends, secret)
 	other, _ := s.Begin(ann)
-	if other == secret {
-		t.Error("two secrets are the same")
-	}
+	assert.True(t, other != secret, "two secrets are the same")
 	for _, wrong := range []string{"", "x", secret[1:], secret + "A", strings.ToUpper(secret)} {
 		if _, _, found := s.Find(wrong); found {
 			t.Errorf("%q is a secret", wrong)
@@ -66,9 +63,7 @@ func TestSessionsAreBoundedByBytesAndTheOldestGo(t *testing.T) {
 	for i := range 300 {
 		secret, _ := s.Begin(Identity{Principal: auth.User(fmt.Sprint(name, i))})
 		secrets = append(secrets, secret)
-		if s.bytes > maxSessionBytes {
-			t.Fatalf("%d bytes are kept", s.bytes)
-		}
+		assert.MustTrue(t, s.bytes <= maxSessionBytes, "%d bytes are kept", s.bytes)
 	}
 	if _, _, found := s.Find(secrets[0]); found {
 		t.Error("the oldest is still there")
@@ -94,7 +89,5 @@ func TestWhoLogsInAgainAndAgainSendsAwayOnlyThemselves(t *testing.T) {
 			t.Errorf("found is %t, want %t", found, want)
 		}
 	}
-	if s.of["User:ann"] != maxSessionsOfOne || s.of["User:bob"] != 1 {
-		t.Errorf("there are %v", s.of)
-	}
+	assert.True(t, s.of["User:ann"] == maxSessionsOfOne && s.of["User:bob"] == 1, "there are %v", s.of)
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/audit"
 	"muster/internal/auth/sasl"
 	"muster/internal/gate"
@@ -20,9 +21,7 @@ import (
 // What a token says holds of who shows it, and no longer than the token does.
 func TestATokenSaysWhoSomeoneIsUntilItEnds(t *testing.T) {
 	issuer, err := logintest.NewIssuer()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	o := open(t, map[string]string{"connection.failed.authentication.delay.ms": "0"})
 	o.tokens = []*sasl.Verifier{{
 		Keys:      sasl.NewKeys(t.Context(), func(context.Context) ([]byte, error) { return issuer.KeySet, nil }, time.Hour, time.Now),
@@ -32,28 +31,20 @@ func TestATokenSaysWhoSomeoneIsUntilItEnds(t *testing.T) {
 	claims := logintest.ClaimsOf("ann", "muster", ends)
 	claims["groups"] = []string{"ops"}
 	text, err := issuer.Token(claims)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	id, err := o.Login(t.Context(), Attempt{Way: WayBearer, Token: text})
-	if err != nil || id.Principal != "User:ann" || id.Groups != "Group:ops" || !id.Ends.Equal(ends) || !o.Holds(id) {
-		t.Errorf("it is %+v (%v)", id, err)
-	}
+	assert.True(t, err == nil && id.Principal == "User:ann" && id.Groups == "Group:ops" && id.Ends.Equal(ends) && o.Holds(id), "it is %+v (%v)", id, err)
 	if id, err := o.Login(t.Context(), Attempt{Way: WayBearer, Token: text + "x"}); !errors.Is(err, ErrToken) {
 		t.Errorf("with another signature it is %+v (%v)", id, err)
 	}
-	if len(o.told) != 2 || o.told[0].Kind != audit.Login || o.told[1].Kind != audit.LoginFailed {
-		t.Errorf("told are %+v", o.told)
-	}
+	assert.True(t, len(o.told) == 2 && o.told[0].Kind == audit.Login && o.told[1].Kind == audit.LoginFailed, "told are %+v", o.told)
 }
 
 // The nonce is that of the browser that went to the issuer: a code of another one's login lets
 // no one in.
 func TestACodeIsForTheLoginThatItWasAskedFor(t *testing.T) {
 	keys, err := logintest.NewIssuer()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	issuer := &logintest.OIDC{Issuer: keys, ClientID: "muster", Secret: "secret", User: "ann", Change: func(c logintest.Claims) { c["groups"] = []string{"ops"} }}
 	server := httptest.NewServer(issuer)
 	defer server.Close()
@@ -62,9 +53,7 @@ func TestACodeIsForTheLoginThatItWasAskedFor(t *testing.T) {
 		"muster.http.oidc.issuer": issuer.URL, "muster.http.oidc.client.id": issuer.ClientID, "muster.http.oidc.client.secret": issuer.Secret,
 		"muster.http.oidc.groups.claim": "groups", "connection.failed.authentication.delay.ms": "0",
 	})
-	if !o.AlwaysWantsLogin() {
-		t.Error("with an issuer no login is wanted")
-	}
+	assert.True(t, o.AlwaysWantsLogin(), "with an issuer no login is wanted")
 	const back, verifier = "http://127.0.0.1/back", "verifier"
 	challenge := sha256.Sum256([]byte(verifier))
 	browser := &http.Client{
@@ -74,22 +63,14 @@ func TestACodeIsForTheLoginThatItWasAskedFor(t *testing.T) {
 	code := func(nonce string) string {
 		t.Helper()
 		address, err := o.Issuer().Address(t.Context(), back, "state", nonce, base64.RawURLEncoding.EncodeToString(challenge[:]))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		resp, err := browser.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		_ = resp.Body.Close()
 		to, err := url.Parse(resp.Header.Get("Location"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		return to.Query().Get("code")
 	}
 	if id, err := o.Issuer().Redeem(t.Context(), back, code("mine"), verifier, "mine", "10.0.0.1"); err != nil || id.Principal != "User:ann" || id.Groups != "Group:ops" {

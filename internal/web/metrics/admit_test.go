@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"muster/internal/assert"
 )
 
 var noon = time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
@@ -24,9 +26,7 @@ func admit(t *testing.T, a *admission, now time.Time, budget int, want string, c
 	if got := levelsOf(claims); got != want {
 		t.Errorf("%s of %d: %s, want %s", now.Format("15:04"), budget, got, want)
 	}
-	if used > max(budget, 0) {
-		t.Errorf("%d are used of %d", used, budget)
-	}
+	assert.True(t, used <= max(budget, 0), "%d are used of %d", used, budget)
 }
 
 func TestGroupsWithMembersOrLagComeFirst(t *testing.T) {
@@ -75,9 +75,7 @@ func TestWhoIsGoneIsForgotten(t *testing.T) {
 	a := &admission{}
 	admit(t, a, noon, 20, "a:2 ", claim{name: "a", whole: 5, parts: 10})
 	admit(t, a, noon, 20, "b:2 ", claim{name: "b", whole: 5, parts: 10})
-	if len(a.in) != 1 {
-		t.Errorf("%d are in", len(a.in))
-	}
+	assert.Equal(t, len(a.in), 1)
 	admit(t, a, noon, 16, "a:0 b:2 ", claim{name: "a", first: true, whole: 5, parts: 10}, claim{name: "b", whole: 5, parts: 10})
 }
 
@@ -101,9 +99,7 @@ func TestAdmissionKeepsItsPromises(t *testing.T) {
 				old := find(before, c.name)
 				grown = grown || old != nil && (c.whole > old.whole || c.parts > old.parts)
 			}
-			if sum != used || used > budget {
-				t.Fatalf("%d are used, %d are told, of %d", sum, used, budget)
-			}
+			assert.MustTrue(t, sum == used && used <= budget, "%d are used, %d are told, of %d", sum, used, budget)
 			for i := range claims {
 				c := &claims[i]
 				old := find(before, c.name)

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	dto "github.com/prometheus/client_model/go"
+
+	"muster/internal/assert"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write what a test finds out of date")
@@ -17,25 +19,17 @@ var rewrite = flag.Bool("rewrite", false, "write what a test finds out of date")
 func TestTheDocumentationHasAllNames(t *testing.T) {
 	file := filepath.Join("..", "..", "..", "docs", "metrics.md")
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	const begins, ends = "-rewrite -->\n", "<!-- end of names -->"
 	before, rest, ok := strings.Cut(string(text), begins)
 	_, after, closed := strings.Cut(rest, ends)
-	if !ok || !closed {
-		t.Fatal("docs/metrics.md has no place for names")
-	}
+	assert.MustTrue(t, ok && closed, "docs/metrics.md has no place for names")
 	want := before + begins + documented() + ends + after
 	if want == string(text) {
 		return
 	}
-	if !*rewrite {
-		t.Fatal("docs/metrics.md is out of date; go test ./internal/web/metrics -run TestTheDocumentationHasAllNames -rewrite writes it")
-	}
-	if err := os.WriteFile(file, []byte(want), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.MustTrue(t, *rewrite, "docs/metrics.md is out of date; go test ./internal/web/metrics -run TestTheDocumentationHasAllNames -rewrite writes it")
+	assert.Must(t, os.WriteFile(file, []byte(want), 0o600))
 }
 
 // documented makes a table of each set.

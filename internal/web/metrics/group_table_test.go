@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/watch/lag"
 	"muster/internal/watch/list"
 )
@@ -47,9 +48,7 @@ func TestEachMetricOfAGroupHasItsValue(t *testing.T) {
 	} {
 		unknown := *g
 		change(&unknown)
-		if got := values(&unknown); !maps.Equal(got, outside) {
-			t.Errorf("%s: %v", name, got)
-		}
+		assert.EqualMaps(t, values(&unknown), outside, "%s", name)
 	}
 	g.lag.CatchUp, g.lag.Margin, g.State, g.Rebalanced = lag.Unknown, math.Inf(1), "Odd", nil
 	for _, name := range []string{"muster_group_catchup_seconds", "muster_group_retention_margin_seconds", "kafka_consumergroup_group_state", "muster_group_last_rebalance_timestamp_seconds"} {
@@ -59,15 +58,11 @@ func TestEachMetricOfAGroupHasItsValue(t *testing.T) {
 	}
 	for state, want := range map[lag.CatchUp]float64{lag.CaughtUp: 0, lag.NotCatching: math.Inf(1)} {
 		g.lag.CatchUp = state
-		if got := values(g)["muster_group_catchup_seconds"]; got != want {
-			t.Errorf("%v: %v", state, got)
-		}
+		assert.Equal(t, values(g)["muster_group_catchup_seconds"], want, "%v", state)
 	}
 }
 
 // A group's series are counted before they are made.
 func TestSeriesOfAGroupAreCountedBySet(t *testing.T) {
-	if got := fmt.Sprint(perGroup(KafkaExporter), perGroup(LagExporter), perGroup(Muster), perGroup(JMX), perGroup(KafkaExporter|Muster)); got != "1 4 5 0 6" {
-		t.Error(got)
-	}
+	assert.Equal(t, fmt.Sprint(perGroup(KafkaExporter), perGroup(LagExporter), perGroup(Muster), perGroup(JMX), perGroup(KafkaExporter|Muster)), "1 4 5 0 6")
 }

@@ -15,6 +15,7 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
+	"muster/internal/assert"
 	"muster/internal/meter"
 	"muster/internal/watch"
 )
@@ -34,14 +35,10 @@ func TestEveryNameIsThereWithItsLabels(t *testing.T) {
 		if e.kind == histogram {
 			name += "_count"
 		}
-		if !got.has(name, strings.Fields(e.labels)) {
-			t.Errorf("there is no %s with labels %q", e.name, e.labels)
-		}
+		assert.True(t, got.has(name, strings.Fields(e.labels)), "there is no %s with labels %q", e.name, e.labels)
 	}
 	for _, name := range []string{"go_goroutines", "process_cpu_seconds_total"} {
-		if !got.has(name, nil) {
-			t.Errorf("there is no %s", name)
-		}
+		assert.True(t, got.has(name, nil), "there is no %s", name)
 	}
 }
 
@@ -67,23 +64,17 @@ func (s scraped) has(name string, labels []string) bool {
 func TestNamesOfOthersDashboardsAreThere(t *testing.T) {
 	for set, file := range map[Set]string{KafkaExporter: "kafka_exporter_dashboard.txt", LagExporter: "lag_exporter_dashboard.txt"} {
 		text, err := os.ReadFile(filepath.Join("testdata", file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		settings := all
 		settings.Sets = set
 		got, n := scrape(t, newMetrics(full(), settings)), 0
 		for line := range strings.Lines(string(text)) {
 			if fields := strings.Fields(line); fields[0] != "#" {
 				n++
-				if !got.has(fields[0], fields[1:]) {
-					t.Errorf("%s: there is no %s", file, line)
-				}
+				assert.True(t, got.has(fields[0], fields[1:]), "%s: there is no %s", file, line)
 			}
 		}
-		if n < 4 {
-			t.Errorf("%s has %d names", file, n)
-		}
+		assert.True(t, n >= 4, "%s has %d names", file, n)
 	}
 }
 
@@ -192,19 +183,13 @@ func TestBeforeTheFirstLookNothingIsToldOfGroups(t *testing.T) {
 	got := scrape(t, newMetrics(w, all))
 	got.without(t, `numgroups|leadercount|kafka_brokers`)
 	got.want(t, map[string]float64{`kafka_server_kafkaserver_brokerstate`: 1, `muster_store_up`: 0})
-	if w.meters.Topics.Read("kept").Records != 1 {
-		t.Error("what was counted of a topic is forgotten before anybody knows whether it is there")
-	}
+	assert.Equal(t, w.meters.Topics.Read("kept").Records, 1, "what was counted of a topic is forgotten before anybody knows whether it is there")
 	w.snapshot.At = time.Now().Add(-time.Hour)
 	scrape(t, newMetrics(w, all))
-	if w.meters.Topics.Read("kept").Records != 1 {
-		t.Error("what was counted of a topic is forgotten that was created since the last look")
-	}
+	assert.Equal(t, w.meters.Topics.Read("kept").Records, 1, "what was counted of a topic is forgotten that was created since the last look")
 	w.snapshot.At = time.Now().Add(time.Hour)
 	scrape(t, newMetrics(w, all))
-	if w.meters.Topics.Read("kept").Records != 0 {
-		t.Error("what was counted of a topic that is gone is kept")
-	}
+	assert.Equal(t, w.meters.Topics.Read("kept").Records, 0, "what was counted of a topic that is gone is kept")
 }
 
 func TestSetsAndNamesAreChosen(t *testing.T) {
@@ -215,24 +200,16 @@ func TestSetsAndNamesAreChosen(t *testing.T) {
 		"muster":         `^(muster|go|process)_`,
 	} {
 		s, err := ParseSettings([]string{set}, 50_000, func(string) string { return "" })
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		got := scrape(t, newMetrics(full(), s))
 		for name := range got {
-			if !regexp.MustCompile(pattern).MatchString(name) {
-				t.Errorf("%s: there is %s", set, name)
-			}
+			assert.True(t, regexp.MustCompile(pattern).MatchString(name), "%s: there is %s", set, name)
 		}
-		if len(got) < 10 {
-			t.Errorf("%s: there is only %v", set, got)
-		}
+		assert.True(t, len(got) >= 10, "%s: there is only %v", set, got)
 	}
 	set := map[string]string{"muster.metrics.groups.include": "b.*|i.*", "muster.metrics.groups.exclude": "idle|us", "muster.metrics.topics.exclude": "topic-000"}
 	s, err := ParseSettings([]string{"kafka_exporter", "jmx"}, 50_000, func(name string) string { return set[name] })
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	got := scrape(t, newMetrics(full(), s))
 	got.without(t, `late|idle|kafka_(topic|log).*topic-000`)
 	got.want(t, map[string]float64{`kafka_consumergroup_members{consumergroup="busy"}`: 2, `kafka_topic_partitions{topic="topic-001"}`: 3})
@@ -243,9 +220,7 @@ func TestSettingsThatAreWrong(t *testing.T) {
 		t.Error(err)
 	}
 	_, err := ParseSettings(nil, 1, func(string) string { return "a)(b" })
-	if err == nil || !strings.Contains(err.Error(), "muster.metrics.") {
-		t.Error(err)
-	}
+	assert.True(t, err != nil && strings.Contains(err.Error(), "muster.metrics."), "%v", err)
 }
 
 func TestNamesThatAreNoTextOrTooLongDoNoHarm(t *testing.T) {
@@ -253,9 +228,7 @@ func TestNamesThatAreNoTextOrTooLongDoNoHarm(t *testing.T) {
 	long := strings.Repeat("x", 30_000)
 	w.pass(groupFacts{"a\xff\"b", 1, 1, 1000}, groupFacts{"line\nbreak", 1, 1, 1000}, groupFacts{long, 1, 1, 1000})
 	m := newMetrics(w, all)
-	if text := get(t, m); strings.Contains(text, long[:1000]) {
-		t.Error("a long name is told")
-	}
+	assert.False(t, strings.Contains(get(t, m), long[:1000]), "a long name is told")
 	got := scrape(t, m)
 	got.want(t, map[string]float64{
 		fmt.Sprintf("kafka_consumergroup_members{consumergroup=%q}", `"a\xff\"b"`): 1,
@@ -294,9 +267,7 @@ func TestTheNumberOfSeriesIsBounded(t *testing.T) {
 		}
 	}
 	// What is left out is counted, within what some groups do not have.
-	if n := float64(len(text)) + dropped; math.Abs(n/float64(whole)-1) > 0.1 {
-		t.Errorf("%d series and %v dropped, of %d", len(text), dropped, whole)
-	}
+	assert.True(t, math.Abs((float64(len(text))+dropped)/float64(whole)-1) <= 0.1, "%d series and %v dropped, of %d", len(text), dropped, whole)
 }
 
 // TestWhoMattersComesFirst has room for a few only: of groups those with members or lag, of
@@ -371,24 +342,18 @@ func TestHistogramsAreClassicAndNative(t *testing.T) {
 	w.meters.Flushes.Observe(3500 * time.Microsecond)
 	w.meters.Flushes.Observe(2 * time.Second)
 	families, err := newMetrics(w, all).gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	i := slices.IndexFunc(families, func(f *dto.MetricFamily) bool { return f.GetName() == "muster_flush_duration_seconds" })
 	h := families[i].Metric[0].Histogram
 	// 2^(i/4) seconds is the end of bucket i: 3 ms is in -33, 3.5 ms in -32, 2 s in 4.
-	if got := fmt.Sprint(h.GetZeroCount(), h.PositiveDelta, len(h.PositiveSpan)); got != "3 [2 -1 0] 2" {
-		t.Errorf("native: %s", got)
-	}
+	assert.Equal(t, fmt.Sprint(h.GetZeroCount(), h.PositiveDelta, len(h.PositiveSpan)), "3 [2 -1 0] 2", "native")
 	if a, b := h.PositiveSpan[0], h.PositiveSpan[1]; a.GetOffset() != -33 || a.GetLength() != 2 || b.GetOffset() != 35 || b.GetLength() != 1 {
 		t.Errorf("spans: %v, %v", a, b)
 	}
 	if n := len(h.Bucket); n != 10 || h.Bucket[2].GetCumulativeCount() != 3 || h.Bucket[3].GetCumulativeCount() != 6 || h.Bucket[9].GetCumulativeCount() != 7 {
 		t.Errorf("classic: %v", h.Bucket)
 	}
-	if h.GetSampleCount() != 7 {
-		t.Errorf("%d in all", h.GetSampleCount())
-	}
+	assert.Equal(t, h.GetSampleCount(), 7, "in all")
 	empty := newPage(all.Sets)
 	empty.putDurations(flushTookFamily, meter.NewHistogram(meter.Fast).Read())
 	if h := empty.rows[flushTookFamily][0].Histogram; len(h.PositiveSpan) != 1 || h.PositiveSpan[0].GetLength() != 0 {

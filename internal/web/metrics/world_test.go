@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
+	"muster/internal/assert"
 	"muster/internal/meter"
 	"muster/internal/watch"
 	"muster/internal/watch/lag"
@@ -138,9 +139,7 @@ func scrape(t testing.TB, m *Metrics) scraped {
 	text := get(t, m)
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	out := scraped{}
 	for name, f := range families {
 		for _, metric := range f.Metric {
@@ -162,9 +161,7 @@ func get(t testing.TB, m *Metrics) string {
 	t.Helper()
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
-	if w.Code != http.StatusOK {
-		t.Fatalf("%d: %s", w.Code, w.Body)
-	}
+	assert.MustTrue(t, w.Code == http.StatusOK, "%d: %s", w.Code, w.Body)
 	return w.Body.String()
 }
 
@@ -206,8 +203,6 @@ func (s scraped) without(t *testing.T, pattern string) {
 	t.Helper()
 	re := regexp.MustCompile(pattern)
 	for name := range s {
-		if re.MatchString(name) {
-			t.Errorf("there is %s", name)
-		}
+		assert.False(t, re.MatchString(name), "there is %s", name)
 	}
 }

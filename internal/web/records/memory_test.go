@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 	"testing/synctest"
+
+	"muster/internal/assert"
 )
 
 // Who waits for memory goes on when another gives some back, or gives up with its request.
@@ -11,9 +13,7 @@ func TestSearchesWaitForMemoryUntilItIsGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBudget(100)
 		give, err := b.take(t.Context(), 1000) // More than there will ever be: it gets all.
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		ended, end := context.WithCancel(t.Context())
 		end()
 		if _, err := b.take(ended, 1); err == nil {
@@ -29,9 +29,7 @@ func TestSearchesWaitForMemoryUntilItIsGivenBack(t *testing.T) {
 		synctest.Wait()
 		select {
 		case err := <-took:
-			if err != nil || b.free != 40 {
-				t.Errorf("%v; %d bytes are free", err, b.free)
-			}
+			assert.True(t, err == nil && b.free == 40, "%v; %d bytes are free", err, b.free)
 		default:
 			t.Fatal("it still waits")
 		}

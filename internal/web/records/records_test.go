@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
 	"muster/internal/partition"
@@ -34,9 +35,7 @@ func onePartition(t *testing.T) *partition.Partition {
 	before := metadata.NewImage(&config.Broker{}, metadata.Broker{ID: 1})
 	edit := before.Edit()
 	edit.PutTopic(metadata.Topic{Name: "orders", ID: metadata.TopicID{1}, Partitions: []metadata.Partition{{Leader: 1}}})
-	if err := m.Apply(t.Context(), before, edit.Image(), edit.Changed()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, m.Apply(t.Context(), before, edit.Image(), edit.Changed()))
 	return m.Get("orders", 0)
 }
 
@@ -47,15 +46,11 @@ func TestSearchesPayForWhatTheyUnpack(t *testing.T) {
 		tpl := record.PlainTemplate()
 		tpl.Codec = codec
 		b, err := record.Build(tpl, []record.Record{{Value: []byte("v"), Timestamp: time.Now().UnixMilli()}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		appended := make(chan partition.Appended, 1)
 		p.Append(t.Context(), b, partition.Produce{Acks: partition.AcksAll}, func(a partition.Appended) { appended <- a })
 		at := <-appended
-		if at.Err != nil {
-			t.Fatal(at.Err)
-		}
+		assert.MustEqual(t, at.Err, nil)
 		l := &recordLog{p: p, memory: newBudget(searchMemory)}
 		var held int64
 		if _, err := l.Read(t.Context(), at.BaseOffset, 1, func(*search.Record) bool {
@@ -78,9 +73,7 @@ func TestRecordsHaveTheStateOfTheirOwnTransaction(t *testing.T) {
 		tpl := record.PlainTemplate()
 		tpl.BaseOffset, tpl.ProducerID, tpl.ProducerEpoch, tpl.BaseSequence, tpl.Transactional = at, producer, 0, 0, transactional
 		b, err := record.Build(tpl, []record.Record{{Value: []byte("v")}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		return b
 	}
 	state := (&recordLog{}).states(true, []store.Aborted{{ProducerID: 7, FirstOffset: 10, LastOffset: 20}, {ProducerID: 7, FirstOffset: 30, LastOffset: 40}})
@@ -98,8 +91,6 @@ func TestRecordsHaveTheStateOfTheirOwnTransaction(t *testing.T) {
 		{8, 15, true, search.Committed},
 		{7, 15, false, search.NoTransaction},
 	} {
-		if got := state(batch(c.producer, c.at, c.transactional)); got != c.want {
-			t.Errorf("%+v is %v", c, got)
-		}
+		assert.Equal(t, state(batch(c.producer, c.at, c.transactional)), c.want, "%+v", c)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"net/http/httptest"
 	"testing"
 	"time"
+
+	"muster/internal/assert"
 )
 
 // crowd is connections of a test, which come from addresses that it names.
@@ -64,18 +66,15 @@ func serves(all []*someone, path string, then func()) {
 		then()
 		return
 	}
-	if code := all[0].asks(path, func(*http.Request) { serves(all[1:], path, then) }); code != http.StatusOK {
-		all[0].crowd.t.Errorf("one of those that are served gets %d", code)
-	}
+	assert.Equal(all[0].crowd.t, all[0].asks(path, func(*http.Request) { serves(all[1:], path, then) }), http.StatusOK, "one of those that are served gets")
 }
 
 func TestConnectionsThatAreAnsweredStay(t *testing.T) {
 	c := &crowd{t, newConns(2)}
 	one, two := c.comes("10.0.0.1"), c.comes("10.0.0.1")
 	serves([]*someone{one, two}, "/", func() {
-		if third := c.comes("10.0.0.2"); one.isClosed() || two.isClosed() || !third.isClosed() {
-			t.Error("the new one should have gone")
-		}
+		third := c.comes("10.0.0.2")
+		assert.True(t, !one.isClosed() && !two.isClosed() && third.isClosed(), "the new one should have gone")
 	})
 	c.changed(two, http.StateIdle)
 	c.changed(one, http.StateIdle)
@@ -131,9 +130,7 @@ func TestASlowConnectionGoes(t *testing.T) {
 		body := &timedBody{&during{func() { gone(c, slow) }}, http.NewResponseController(httptest.NewRecorder()), heldOf(r)}
 		_, _ = body.Read(nil)
 	})
-	if c.others.all != 0 {
-		t.Errorf("%d requests are left", c.others.all)
-	}
+	assert.Equal(t, c.others.all, 0, "requests are left")
 
 	c = &crowd{t, newConns(1)}
 	slow = c.comes("10.0.0.1")
@@ -177,13 +174,9 @@ func TestRequestsAreSharedAmongAddresses(t *testing.T) {
 			t.Errorf("one more of the address gets %d, another address %d", busy, other)
 		}
 		serves(all[maxOwnServed:], "/", func() {
-			if got := code("10.0.0.9", "/"); got != http.StatusServiceUnavailable {
-				t.Errorf("one more than all gets %d", got)
-			}
+			assert.Equal(t, code("10.0.0.9", "/"), http.StatusServiceUnavailable, "one more than all gets")
 			for _, path := range []string{HealthPath, MetricsPath} {
-				if got := code("10.0.0.0", path); got != http.StatusOK {
-					t.Errorf("%s gets %d", path, got)
-				}
+				assert.Equal(t, code("10.0.0.0", path), http.StatusOK, "%s gets", path)
 			}
 		})
 	})
@@ -220,23 +213,15 @@ func TestARequestTakesThePlaceOfASlowOne(t *testing.T) {
 	stalls(other, func() {
 		stalls(slow, func() {
 			serves(all, "/", func() {
-				if got := c.comes("10.0.0.1").asks("/", func(*http.Request) {}); got != http.StatusOK {
-					t.Errorf("one more gets %d", got)
-				}
-				if !slow.isClosed() || other.isClosed() {
-					t.Error("the slow one of the same address should have gone")
-				}
+				assert.Equal(t, c.comes("10.0.0.1").asks("/", func(*http.Request) {}), http.StatusOK, "one more gets")
+				assert.True(t, slow.isClosed() && !other.isClosed(), "the slow one of the same address should have gone")
 			})
 		})
 	})
-	if c.others.all != 0 || len(c.others.of) != 0 {
-		t.Errorf("%d requests are left, of %v", c.others.all, c.others.of)
-	}
+	assert.True(t, c.others.all == 0 && len(c.others.of) == 0, "%d requests are left, of %v", c.others.all, c.others.of)
 }
 
 // The classes leave connections for whoever comes next.
 func TestNotAllConnectionsCanBeServedAtOnce(t *testing.T) {
-	if MaxServed+maxHealth+maxMetrics >= maxConns {
-		t.Error("if all are served there is none left to be closed")
-	}
+	assert.True(t, MaxServed+maxHealth+maxMetrics < maxConns, "if all are served there is none left to be closed")
 }

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"muster/internal/assert"
 )
 
 // site is a server whose handler answers everything.
@@ -20,9 +22,7 @@ type site struct {
 func serve(t *testing.T, addr string, allowed ...string) *site {
 	t.Helper()
 	l, err := net.Listen("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	s := Serve(l, Options{
 		Handler:      http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("well\n")) }),
 		AllowedHosts: allowed, Logger: slog.New(slog.DiscardHandler),
@@ -41,22 +41,16 @@ type reply struct {
 func (s *site) do(method, path string, change ...func(*http.Request)) (reply, string) {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(s.t.Context(), method, "http://"+s.Addr().String()+path, http.NoBody)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	assert.Must(s.t, err)
 	req.Close = true
 	for _, c := range change {
 		c(req)
 	}
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	assert.Must(s.t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	assert.Must(s.t, err)
 	return reply{resp.StatusCode, resp.Header}, string(body)
 }
 
@@ -98,9 +92,7 @@ func TestHostsOfAListenerForOthers(t *testing.T) {
 			t.Errorf("%q: %t", name, !want)
 		}
 	}
-	if g := newGuard(http.NotFoundHandler(), &net.TCPAddr{IP: net.IPv4zero}, []string{"*"}).(*guard); !g.knows("evil.example.org") {
-		t.Error("* does not allow all")
-	}
+	assert.True(t, newGuard(http.NotFoundHandler(), &net.TCPAddr{IP: net.IPv4zero}, []string{"*"}).(*guard).knows("evil.example.org"), "* does not allow all")
 }
 
 // Those who scrape find a broker by names that it cannot know; pages that make their names
@@ -121,9 +113,7 @@ func TestMetricsAreScrapedUnderAnyNameButNotByABrowser(t *testing.T) {
 	if resp, body := far.do(http.MethodGet, "/page", host("muster:9021")); resp.StatusCode != http.StatusForbidden || !strings.Contains(body, `\"muster\"`) || !strings.Contains(body, "muster.http.allowed.hosts") {
 		t.Errorf("of the rest it says %d %s", resp.StatusCode, body)
 	}
-	if code := serve(t, "127.0.0.1:0").get(MetricsPath, host("muster:9021")); code != http.StatusForbidden {
-		t.Errorf("on loopback: %d", code)
-	}
+	assert.Equal(t, serve(t, "127.0.0.1:0").get(MetricsPath, host("muster:9021")), http.StatusForbidden, "on loopback")
 }
 
 func TestOtherOriginsMayNotSendAnything(t *testing.T) {
@@ -145,19 +135,13 @@ func TestOtherOriginsMayNotSendAnything(t *testing.T) {
 func TestAForeignHostInAnAbsoluteAddressIsRefused(t *testing.T) {
 	s := serve(t, "127.0.0.1:0")
 	c, err := net.Dial("tcp", s.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer c.Close()
 	fmt.Fprint(c, "GET http://evil.example.org/page HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusForbidden {
-		t.Errorf("it is %d", resp.StatusCode)
-	}
+	assert.Equal(t, resp.StatusCode, http.StatusForbidden)
 }
 
 func TestEveryAnswerHasTheHeadersThatBindBrowsers(t *testing.T) {
@@ -179,18 +163,14 @@ func TestLongAddressesAreRefused(t *testing.T) {
 	s := serve(t, "127.0.0.1:0")
 	long := strings.Repeat("a", maxURI)
 	for path, want := range map[string]int{"/?q=" + long: http.StatusRequestURITooLong, "/" + long: http.StatusRequestURITooLong, "/?after=" + long: http.StatusOK, "/?after=b&q=" + long: http.StatusRequestURITooLong} {
-		if got := s.get(path); got != want {
-			t.Errorf("%.20s: %d", path, got)
-		}
+		assert.Equal(t, s.get(path), want, "%.20s", path)
 	}
 }
 
 func TestCloseDoesNotWaitForIdleConnections(t *testing.T) {
 	s := serve(t, "127.0.0.1:0")
 	c, err := net.Dial("tcp", s.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer c.Close()
 	s.Close()
 	if _, err := net.Dial("tcp", s.Addr().String()); err == nil {

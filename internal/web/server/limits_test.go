@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"muster/internal/assert"
 )
 
 // deadlines notes what deadlines a connection gets.
@@ -35,14 +37,10 @@ func TestTheTimeForABodyEndsWithIt(t *testing.T) {
 	}), &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, nil)
 	w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
 	g.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "http://localhost/", strings.NewReader("body")))
-	if !left || len(w.read) < 2 || w.read[0].IsZero() || !w.read[len(w.read)-1].IsZero() {
-		t.Errorf("the deadlines are %v", w.read)
-	}
+	assert.True(t, left && len(w.read) >= 2 && !w.read[0].IsZero() && w.read[len(w.read)-1].IsZero(), "the deadlines are %v", w.read)
 	w = &deadlines{ResponseRecorder: httptest.NewRecorder()}
 	newGuard(http.NotFoundHandler(), &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, nil).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "http://localhost/", strings.NewReader("body")))
-	if len(w.read) != 1 || w.read[0].IsZero() {
-		t.Errorf("if nobody reads it the deadlines are %v", w.read)
-	}
+	assert.True(t, len(w.read) == 1 && !w.read[0].IsZero(), "if nobody reads it the deadlines are %v", w.read)
 }
 
 // Who opens connections and says nothing does not keep others out.
@@ -51,9 +49,7 @@ func TestTheLongestSilentConnectionGoesFirst(t *testing.T) {
 	var silent []net.Conn
 	for range maxConns + 5 {
 		c, err := net.Dial("tcp", s.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		t.Cleanup(func() { _ = c.Close() })
 		silent = append(silent, c)
 	}
@@ -64,13 +60,9 @@ func TestTheLongestSilentConnectionGoesFirst(t *testing.T) {
 	last := silent[len(silent)-1]
 	fmt.Fprint(last, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	resp, err := http.ReadResponse(bufio.NewReader(last), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	_ = resp.Body.Close()
-	if code := s.get("/page"); code != http.StatusOK {
-		t.Errorf("a new one: %d", code)
-	}
+	assert.Equal(t, s.get("/page"), http.StatusOK, "a new one")
 }
 
 // recorder is a writer that notes deadlines.
@@ -102,9 +94,7 @@ func TestEachWriteHasADeadlineOfItsOwn(t *testing.T) {
 		if n != 2*WriteChunk+1 || err != nil {
 			t.Fatal(n, err)
 		}
-		if fmt.Sprint(r.sizes) != fmt.Sprint([]int{WriteChunk, WriteChunk, 1}) {
-			t.Errorf("the writes are %v", r.sizes)
-		}
+		assert.Equal(t, fmt.Sprint(r.sizes), fmt.Sprint([]int{WriteChunk, WriteChunk, 1}), "the writes are %v", r.sizes)
 		for i, d := range r.deadlines[1:] {
 			if want := began.Add(time.Duration(i)*time.Second + writeTimeout); !d.Equal(want) {
 				t.Errorf("deadline %d is %v, want %v", i, d, want)
@@ -118,14 +108,10 @@ func TestABodyHasADeadline(t *testing.T) {
 	for length, want := range map[int64]bool{0: false, 5: true, -1: true} {
 		r := &bodyRecorder{recorder: recorder{header: http.Header{}, pause: func() {}}}
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/healthz", http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		req.ContentLength = length
 		newGuard(http.NotFoundHandler(), &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, nil).ServeHTTP(r, req)
-		if r.read != want {
-			t.Errorf("%d bytes: a deadline is set: %t", length, r.read)
-		}
+		assert.Equal(t, r.read, want, "%d bytes: a deadline is set", length)
 	}
 }
 

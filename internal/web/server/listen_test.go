@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"muster/internal/assert"
 	"muster/internal/certs"
 	"muster/internal/metadata/config"
 )
@@ -29,16 +30,12 @@ func TestWhereABrokerIsReachedMustBeAnAddress(t *testing.T) {
 // An address that the settings name must be had; the default may be taken.
 func TestAnAddressMayBeTakenOnlyByDefault(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer taken.Close()
 	listen := func(byDefault string, fleet bool, set map[string]string) (*Listening, error) {
 		t.Helper()
 		cfg, err := config.NewBroker(set)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		l, err := Listen(ListenOptions{Certs: certs.Settings{Config: cfg, Logger: slog.New(slog.DiscardHandler)}, Default: byDefault, Fleet: fleet, Host: "kafka-1"})
 		if l != nil {
 			t.Cleanup(func() { _ = l.Close() })

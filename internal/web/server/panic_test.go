@@ -7,6 +7,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"muster/internal/assert"
 )
 
 func TestAPanicOverHTTPIsToldAndEndsItsRequestAlone(t *testing.T) {
@@ -29,12 +31,8 @@ func TestAPanicOverHTTPIsToldAndEndsItsRequestAlone(t *testing.T) {
 		}
 		return err
 	}
-	if get("/boom") == nil || get("/abort") == nil {
-		t.Error("a request that panicked is answered")
-	}
-	if err := get("/"); err != nil {
-		t.Error(err)
-	}
+	assert.True(t, get("/boom") != nil && get("/abort") != nil, "a request that panicked is answered")
+	assert.NoError(t, get("/"))
 	s.Close() // All is over.
 	if got := log.String(); panics != 1 || strings.Count(got, "\n") != 1 || !strings.Contains(got, "a defect") || !strings.Contains(got, "path=/boom") {
 		t.Errorf("%d panics are told:\n%s", panics, got)

@@ -12,6 +12,7 @@ import (
 
 	"muster"
 	"muster/cmd/muster/internal/cli"
+	"muster/internal/assert"
 	"muster/internal/redistest"
 )
 
@@ -25,9 +26,7 @@ func TestADrainedBrokerThatIsDownIsListed(t *testing.T) {
 	redis := redistest.Single(t).URL()
 	start := func(id int) *muster.Broker {
 		b, err := muster.Start(t.Context(), muster.Config{Redis: redis, Properties: map[string]string{"node.id": strconv.Itoa(id)}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		t.Cleanup(func() { _ = b.Close() })
 		return b
 	}
@@ -38,30 +37,20 @@ func TestADrainedBrokerThatIsDownIsListed(t *testing.T) {
 		cmd := Command()
 		cmd.SetArgs(append([]string{"list", "--broker", one.Addr()}, args...))
 		cmd.SetOut(&out)
-		if err := cmd.ExecuteContext(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, cmd.ExecuteContext(t.Context()))
 		return out.String()
 	}
 	listed := func() (all []Listed) {
 		t.Helper()
-		if err := json.Unmarshal([]byte(list("--json")), &all); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, json.Unmarshal([]byte(list("--json")), &all))
 		return all
 	}
 	redistest.Eventually(t, "both brokers to be listed", func() bool { return len(listed()) == 2 })
 	conn, err := (&cli.Flags{Brokers: []string{one.Addr()}}).Connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer conn.Close()
-	if err := alterDrained(t.Context(), conn, kadm.AppendConfig, 2); err != nil {
-		t.Fatal(err)
-	}
-	if err := two.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, alterDrained(t.Context(), conn, kadm.AppendConfig, 2))
+	assert.Must(t, two.Close())
 	redistest.Eventually(t, "broker 2 to be known as down", func() bool {
 		fleet, err := loadFleet(t.Context(), conn)
 		return err == nil && !fleet.has(2)

@@ -3,12 +3,12 @@ package security
 import (
 	"bytes"
 	"encoding/json"
-	"maps"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	"muster"
+	"muster/internal/assert"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -17,9 +17,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // quota by name.
 func TestDefaultsOfQuotasAreToldFromNames(t *testing.T) {
 	b, err := muster.Start(t.Context(), muster.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = b.Close() })
 	run := func(args ...string) []byte {
 		t.Helper()
@@ -27,17 +25,13 @@ func TestDefaultsOfQuotasAreToldFromNames(t *testing.T) {
 		cmd := QuotasCommand()
 		cmd.SetArgs(append(args, "--broker", b.Addr(), "--json"))
 		cmd.SetOut(&out)
-		if err := cmd.ExecuteContext(t.Context()); err != nil {
-			t.Fatalf("%v: %v", args, err)
-		}
+		assert.Must(t, cmd.ExecuteContext(t.Context()), "%v", args)
 		return out.Bytes()
 	}
 	listed := func(of ...string) map[string]float64 {
 		t.Helper()
 		var all []QuotaState
-		if err := json.Unmarshal(run(append([]string{"list"}, of...)...), &all); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, json.Unmarshal(run(append([]string{"list"}, of...)...), &all))
 		out := map[string]float64{}
 		for _, q := range all {
 			out[q.entity()] = q.Values["producer_byte_rate"]
@@ -56,9 +50,7 @@ func TestDefaultsOfQuotasAreToldFromNames(t *testing.T) {
 		{[]string{"user=ann"}, map[string]float64{"user=ann": 2 << 20, "user=ann client-id": 512}},
 		{[]string{"user=bob"}, map[string]float64{}},
 	} {
-		if got := listed(c.of...); !maps.Equal(got, c.want) {
-			t.Errorf("of %v there are %v, want %v", c.of, got, c.want)
-		}
+		assert.EqualMaps(t, listed(c.of...), c.want, "of %v", c.of)
 	}
 	run("remove", "user")
 	if got := listed(); len(got) != 2 || got["user=ann"] == 0 {
