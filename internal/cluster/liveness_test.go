@@ -23,12 +23,12 @@ func (f *fleet) freeze(c *Controller) {
 // higher epoch.
 func (f *fleet) wantNotFooled(c, other *Controller, topic string) {
 	f.Helper()
-	if !c.Alive() {
+	self := c.opts.Self.ID
+	now, own := other.Image().Topic(topic).Partitions, c.Image().Topic(topic).Partitions
+	if !c.Alive() { // Asked last: its lease may run out at any time.
 		return
 	}
-	self := c.opts.Self.ID
-	now := other.Image().Topic(topic).Partitions
-	for i, p := range c.Image().Topic(topic).Partitions {
+	for i, p := range own {
 		if p.Leader == self && p.LeaderEpoch < now[i].LeaderEpoch {
 			f.Errorf("broker %d acts as the leader of partition %d by %+v, which is %+v now", self, i, p, now[i])
 		}

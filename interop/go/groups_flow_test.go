@@ -6,8 +6,12 @@ import (
 	"time"
 )
 
-// flowSession is short, since crashed and stalled members must be missed.
-const flowSession = 3 * time.Second
+// flowSession is short, since crashed and stalled members must be missed, and yet so long
+// that no other member is when the machine is busy.
+const flowSession = 10 * time.Second
+
+// flowing is how many groups run at the same time: each has up to four processes.
+const flowing = 8
 
 // TestGroupsDeliverEverythingWhileMembersComeAndGo has groups of every client,
 // with every assignor it has, read a topic that is being written to while
@@ -35,8 +39,11 @@ func TestGroupsDeliverEverythingWhileMembersComeAndGo(t *testing.T) {
 	// The groups mostly wait, so they do so at the same time: t.Parallel would
 	// let through only as many as there are cores.
 	var running sync.WaitGroup
+	places := make(chan struct{}, flowing)
 	for _, tt := range tests {
 		running.Go(func() {
+			places <- struct{}{}
+			defer func() { <-places }()
 			t.Run(tt.client+"/"+tt.assignor, func(t *testing.T) {
 				name := "flow-" + tt.client + "-" + tt.assignor
 				createTopic(t, addr, name, groupPartitions)

@@ -86,7 +86,7 @@ func randomMoment(t *testing.T, admin *kadm.Client, groups []string) string {
 func mustSettle(t *testing.T, admin *kadm.Client, group string, since time.Time) {
 	t.Helper()
 	const (
-		slow  = 15 * time.Second // for the machine and the clients' own pauses
+		slow  = 2 * time.Minute // for the machine and the clients' own pauses
 		limit = killSession + 2*killRebalance + slow
 	)
 	for {

@@ -14,7 +14,7 @@ import (
 
 // groupTimeout bounds one wait for a group or a client. It is long because
 // machines that run tests are slow at times; nothing is measured by it.
-const groupTimeout = 90 * time.Second
+const groupTimeout = 3 * time.Minute
 
 // groupSettings let a group start at once, and have members with short session
 // timeouts. The log of groups is not compacted, since tests read it to see which

@@ -8,7 +8,7 @@ import (
 
 // restartSession is what members have time for after a restart of the broker,
 // and what it would take to miss them.
-const restartSession = 10 * time.Second
+const restartSession = 20 * time.Second
 
 // TestBrokerRestartKeepsAStableGroup restarts the broker under Stable groups. The
 // members must go on in the same generation, without noticing more than lost
