@@ -30,8 +30,8 @@ RACED   = $(filter-out $(PURE:%=muster/internal/%) $(QUIET:%=muster/%),$(shell g
 
 # How tests run: most wait for something most of the time, so more run than there are
 # cores. What go vet finds, golangci-lint has found. Clients, which have sessions that end,
-# come before what computes.
-GATE := nice -n 5 go run ./scripts/gate -vet=off -shuffle=on -p 6 -parallel 6 -timeout 25m
+# come before what computes. Without symbols binaries are linked in two thirds of the time.
+GATE := nice -n 5 go run ./scripts/gate -vet=off -ldflags='-s -w' -shuffle=on -p 6 -parallel 6 -timeout 25m
 
 # What make test makes beside the tests of packages, after the client tests.
 BESIDE ?=

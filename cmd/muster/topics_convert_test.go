@@ -170,7 +170,7 @@ func TestPositionsOfBeforeAConversionAreToBeAskedAgain(t *testing.T) {
 		p := kmsg.NewFetchRequestTopicPartition()
 		p.FetchOffset, p.PartitionMaxBytes, p.CurrentLeaderEpoch = offset, 1<<20, -1
 		req.Topics = []kmsg.FetchRequestTopic{{Topic: "orders", Partitions: []kmsg.FetchRequestTopicPartition{p}}}
-		resp, err := client.Broker(0).Request(t.Context(), req)
+		resp, err := client.SeedBrokers()[0].Request(t.Context(), req)
 		must(t, err)
 		return resp.(*kmsg.FetchResponse).Topics[0].Partitions[0].ErrorCode
 	}
@@ -179,7 +179,7 @@ func TestPositionsOfBeforeAConversionAreToBeAskedAgain(t *testing.T) {
 		p := kmsg.NewOffsetForLeaderEpochRequestTopicPartition()
 		p.LeaderEpoch = epoch
 		req.Topics = []kmsg.OffsetForLeaderEpochRequestTopic{{Topic: "orders", Partitions: []kmsg.OffsetForLeaderEpochRequestTopicPartition{p}}}
-		resp, err := client.Broker(0).Request(t.Context(), req)
+		resp, err := client.SeedBrokers()[0].Request(t.Context(), req)
 		must(t, err)
 		return resp.(*kmsg.OffsetForLeaderEpochResponse).Topics[0].Partitions[0].ErrorCode
 	}

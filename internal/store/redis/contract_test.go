@@ -61,12 +61,15 @@ var sequences = map[string]store.LogConfig{
 	"StreamOf21Bits": {Layout: store.LayoutStream, SequenceBits: 21},
 }
 
+// TestContract runs the suite as a user who has the rights that conn.CheckRights looks for,
+// and no others.
 func TestContract(t *testing.T) {
 	t.Parallel()
+	url := limited(t)
 	for name, cfg := range layouts {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			storetest.Run(t, harness(single, cfg))
+			storetest.Run(t, harness(func(*testing.T) string { return url }, cfg))
 		})
 	}
 }

@@ -14,8 +14,8 @@ import (
 func TestContractOnEveryDeployment(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []redistest.Kind{redistest.KindCluster, redistest.KindSentinel} {
-		for _, layout := range []store.Layout{store.LayoutLog, store.LayoutStream} {
-			if testing.Short() && (kind == redistest.KindCluster) != (layout == store.LayoutLog) {
+		for _, layout := range []store.Layout{store.LayoutIndexed, store.LayoutLog} {
+			if testing.Short() && (kind == redistest.KindCluster) != (layout == store.LayoutIndexed) {
 				continue
 			}
 			t.Run(string(kind)+"-"+string(layout), func(t *testing.T) {
