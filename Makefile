@@ -33,7 +33,7 @@ RACED   = $(filter-out $(PURE:%=muster/internal/%) $(QUIET:%=muster/%),$(shell g
 # come before what computes. Without symbols binaries are linked in two thirds of the time.
 GATE := nice -n 5 go run ./scripts/gate -vet=off -ldflags='-s -w' -shuffle=on -p 6 -parallel 6 -timeout 25m
 
-# What make test makes beside the tests of packages, after the client tests.
+# What make test makes beside the tests of packages and the client tests.
 BESIDE ?=
 
 # Go stamps the commit into the binary, and refuses to build where Git cannot
@@ -53,8 +53,8 @@ run: build ## Build the broker and run it on 127.0.0.1:9092 with its data in ./d
 build: ## Build bin/muster
 	go build $(BUILDFLAGS) -o bin/muster ./cmd/muster
 
-test: setup lint ## Run everything a change must pass: lint, all tests, those of packages with goroutines under the race detector, real clients
-	@scripts/lanes "unit race" "e2e $(BESIDE)"
+test: setup ## Run everything a change must pass: lint, all tests, those of packages with goroutines under the race detector, real clients
+	@scripts/lanes "lint unit race" e2e $(BESIDE)
 
 # The other modules are not asked whether they are tidy: Go would first download
 # hundreds of modules that only tests of their dependencies need.
