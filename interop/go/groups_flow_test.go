@@ -10,8 +10,8 @@ import (
 // that no other member is when the machine is busy.
 const flowSession = 10 * time.Second
 
-// flowing is how many groups run at the same time: each has up to four processes.
-const flowing = 8
+// flowGroups is how many groups run at the same time: each has up to four processes.
+const flowGroups = 8
 
 // TestGroupsDeliverEverythingWhileMembersComeAndGo has groups of every client,
 // with every assignor it has, read a topic that is being written to while
@@ -39,7 +39,7 @@ func TestGroupsDeliverEverythingWhileMembersComeAndGo(t *testing.T) {
 	// The groups mostly wait, so they do so at the same time: t.Parallel would
 	// let through only as many as there are cores.
 	var running sync.WaitGroup
-	places := make(chan struct{}, flowing)
+	places := make(chan struct{}, flowGroups)
 	for _, tt := range tests {
 		running.Go(func() {
 			places <- struct{}{}
