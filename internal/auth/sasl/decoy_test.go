@@ -67,6 +67,9 @@ func TestInventedSaltsStayTheSame(t *testing.T) {
 // Who asks for a name before and after users come and go must not learn from its salt that
 // it is invented.
 func TestInventedSaltsStayTheSameWhenUsersComeAndGo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much, in one goroutine")
+	}
 	for _, h := range []Hash{SHA256, SHA512} {
 		users := newUsers()
 		users.set(t, h, "first", "pw")
