@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -164,12 +165,14 @@ func TestPositionsOfBeforeAConversionAreToBeAskedAgain(t *testing.T) {
 	s.run("topics", "convert", "orders", "--to", "indexed", "--execute").ok()
 	s.pipe("c\n", "produce", "orders").ok()
 
+	topics, err := kadm.NewClient(client).ListTopics(t.Context(), "orders")
+	must(t, err)
 	read := func(offset int64) int16 {
 		req := kmsg.NewPtrFetchRequest()
-		req.Version, req.MaxBytes = 12, 1<<20
+		req.MaxBytes = 1 << 20
 		p := kmsg.NewFetchRequestTopicPartition()
 		p.FetchOffset, p.PartitionMaxBytes, p.CurrentLeaderEpoch = offset, 1<<20, -1
-		req.Topics = []kmsg.FetchRequestTopic{{Topic: "orders", Partitions: []kmsg.FetchRequestTopicPartition{p}}}
+		req.Topics = []kmsg.FetchRequestTopic{{Topic: "orders", TopicID: topics["orders"].ID, Partitions: []kmsg.FetchRequestTopicPartition{p}}}
 		resp, err := client.SeedBrokers()[0].Request(t.Context(), req)
 		must(t, err)
 		return resp.(*kmsg.FetchResponse).Topics[0].Partitions[0].ErrorCode
