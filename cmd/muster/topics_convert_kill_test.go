@@ -41,6 +41,9 @@ func (p *process) kill() {
 // A broker is killed while it takes a step of a conversion, or after it, with clients under way. The
 // conversion is taken up again by running it again, and nothing is lost or there twice.
 func TestAConversionWhoseBrokerIsKilledIsTakenUpAgain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is about processes, which other tests have under race")
+	}
 	p := &process{t: t, redis: redistest.Single(t), address: freeAddress(t)}
 	p.start()
 	t.Cleanup(p.kill)

@@ -26,7 +26,7 @@ func stranded(addr string) (*stranger, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &stranger{Conn: c}, c.SetDeadline(time.Now().Add(60 * time.Second))
+	return &stranger{Conn: c}, c.SetDeadline(time.Now().Add(5 * time.Minute))
 }
 
 func (s *stranger) send(req kmsg.Request) error {

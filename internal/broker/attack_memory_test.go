@@ -103,7 +103,8 @@ func TestSmallBatchesThatUnpackToMuchDoNotTakeTheMemory(t *testing.T) {
 				p := resp.(*kmsg.ProduceResponse).Topics[0].Partitions[0]
 				got := kerr.ErrorForCode(p.ErrorCode)
 				// So much at once takes a busy Redis longer than it is waited for: a producer tries again.
-				for tries := 0; c.want == nil && kerr.IsRetriable(got) && tries < 20; tries++ {
+				for tries := 0; c.want == nil && kerr.IsRetriable(got) && tries < 600; tries++ {
+					<-time.After(100 * time.Millisecond)
 					if resp, err = a.ask(produceRequest(fmt.Sprint("bombed-", i), append([]byte(nil), batch...))); err != nil {
 						t.Errorf("%s: %v", name, err)
 						return

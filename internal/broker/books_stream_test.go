@@ -20,6 +20,9 @@ const sequenceBits = 10
 // TestLagOfStreamsIsWhatBooksAndRedisSay is TestLagIsWhatBooksSay of layout stream, where
 // others write and delete too, and Redis is asked how many entries there are.
 func TestLagOfStreamsIsWhatBooksAndRedisSay(t *testing.T) {
+	if testing.Short() {
+		t.Skip("TestLagIsWhatBooksSay has the same goroutines")
+	}
 	t.Parallel()
 	s := redistest.Single(t)
 	a := openAccount(t, seedOfBooks(), map[string]string{"muster.store": "redis", "muster.redis.url": s.URL(), "muster.redis.layout": "stream"})

@@ -62,6 +62,9 @@ func TestKillAtEachDurabilityStep(t *testing.T) {
 	t.Parallel()
 	for name, opts := range versions {
 		for _, commit := range []bool{true, false} {
+			if testing.Short() && !commit {
+				continue
+			}
 			t.Run(fmt.Sprintf("%s, commit %v", name, commit), func(t *testing.T) { killAtEachStep(t, opts, commit) })
 		}
 	}
