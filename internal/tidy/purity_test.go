@@ -110,10 +110,10 @@ func (rule purity) forbidsImport(p string) bool {
 	if slices.ContainsFunc(rule.imports, below) {
 		return true
 	}
-	// Only the first element of a path outside the standard library, and of
-	// this module, holds a dot or is the module itself.
+	// Only the first element of a path outside the standard library holds a dot, and may
+	// hold one of a path in this module.
 	first, _, _ := strings.Cut(p, "/")
-	return rule.others != nil && strings.Contains(first, ".") && !slices.Contains(rule.others, p)
+	return rule.others != nil && strings.Contains(first, ".") && !strings.HasPrefix(p, module+"/") && !slices.Contains(rule.others, p)
 }
 
 // concurrency names the concurrent construct that a node is, if any.
