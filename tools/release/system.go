@@ -2,7 +2,7 @@ package main
 
 import (
 	"bytes"
-	_ "embed" // For the files below.
+	"embed"
 	"errors"
 	"os"
 	"path"
@@ -20,6 +20,11 @@ var unit []byte
 
 //go:embed files/server.properties
 var properties []byte
+
+// scripts tell systemd what changed.
+//
+//go:embed files/postinstall.sh files/preremove.sh files/postremove.sh
+var scripts embed.FS
 
 // installed says where a package puts the texts of a release.
 var installed = map[string]string{
@@ -65,25 +70,31 @@ func (r *release) systemPackages(t *target) (err error) {
 		}
 		failed = append(failed, add(installed[f.name], text, 0o644, files.TypeFile))
 	}
+	run := nfpm.Scripts{PostInstall: "postinstall.sh", PreRemove: "preremove.sh", PostRemove: "postremove.sh"}
+	for _, name := range []*string{&run.PostInstall, &run.PreRemove, &run.PostRemove} {
+		text, err := scripts.ReadFile("files/" + *name)
+		*name = filepath.Join(folder, *name)
+		failed = append(failed, err, os.WriteFile(*name, text, 0o755))
+	}
 	if err := errors.Join(failed...); err != nil {
 		return err
 	}
 	for _, format := range []string{"deb", "rpm"} {
-		if err := r.systemPackage(t, format, contents); err != nil {
+		if err := r.systemPackage(t, format, contents, run); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *release) systemPackage(t *target, format string, contents files.Contents) error {
+func (r *release) systemPackage(t *target, format string, contents files.Contents, run nfpm.Scripts) error {
 	info := nfpm.WithDefaults(&nfpm.Info{
 		Name: "muster", Arch: t.arch, Platform: "linux", Version: r.plain(), Section: "database", Priority: "optional",
 		Maintainer: "muster maintainers", License: "Apache-2.0", MTime: r.time,
 		Description: "Kafka-compatible broker in one binary\nKafka clients work with it unchanged. It keeps topics in files, or in Redis Streams.",
 		Overridables: nfpm.Overridables{
-			Contents: contents,
-			RPM:      nfpm.RPM{BuildHost: "localhost", Summary: "Kafka-compatible broker in one binary"},
+			Contents: contents, Scripts: run,
+			RPM: nfpm.RPM{BuildHost: "localhost", Summary: "Kafka-compatible broker in one binary"},
 		},
 	})
 	// WithDefaults and what it prepares write to the info, which is of one format.
