@@ -57,7 +57,10 @@ class Broker {
     this.#ended = new Promise((resolve) => {
       child.once('close', resolve);
       child.once('error', (error) => {
-        this.#log.push(String(error));
+        this.#log.push(
+          `${error}. Is it for this platform, may this user run it, and does its file system let programs run (noexec)? ` +
+            'Set MUSTER_BINARY to the path of another muster program.',
+        );
         resolve();
       });
     });

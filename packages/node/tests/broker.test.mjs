@@ -5,7 +5,7 @@ import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { connect } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -59,7 +59,15 @@ test('variables of the shell are no settings', async (t) => {
 test('another program can be the broker', async (t) => {
   process.env.MUSTER_BINARY = '/nowhere/muster';
   t.after(() => delete process.env.MUSTER_BINARY);
-  await assert.rejects(startBroker(), /ENOENT/);
+  await assert.rejects(startBroker(), /ENOENT.*noexec.*MUSTER_BINARY/);
+});
+
+test('a port that is taken is named', async (t) => {
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  t.after(() => other.close());
+  const address = `127.0.0.1:${other.address().port}`;
+  await assert.rejects(startBroker({ settings: { listeners: `PLAINTEXT://${address}` } }), new RegExp(`in use.*${address}`));
 });
 
 test('an error says what to do if the package for the platform is not installed', async (t) => {

@@ -78,16 +78,23 @@ class Broker:
             options["creationflags"] = subprocess.CREATE_NEW_PROCESS_GROUP
         else:
             options["start_new_session"] = True  # Ctrl-C is for the tests, which stop it.
-        self._process = subprocess.Popen(
-            self._command(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=environment,
-            encoding="utf-8",
-            errors="replace",
-            **options,
-        )
+        command = self._command()
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=environment,
+                encoding="utf-8",
+                errors="replace",
+                **options,
+            )
+        except OSError as error:
+            raise StartError(
+                f"cannot run {command[0]}: {error.strerror}. Is it for this platform, may this user run it, and does its file "
+                "system let programs run (noexec)? Set MUSTER_BINARY to the path of another muster program"
+            ) from error
         self._reader = threading.Thread(target=self._read_log, args=(self._process,), daemon=True)
         self._reader.start()
         try:

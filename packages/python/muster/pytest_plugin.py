@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -39,6 +39,18 @@ def fresh_muster_broker(muster_settings: dict[str, object]) -> Iterator[Broker]:
 def muster_topic(muster_broker: Broker) -> str:
     """A new topic of one partition on ``muster_broker``."""
     return muster_broker.topic()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show what the brokers of a test that fails have logged."""
+    report = yield
+    if report.failed:
+        for name in ("muster_broker", "fresh_muster_broker"):
+            broker = getattr(item, "funcargs", {}).get(name)
+            if broker is not None:
+                report.sections.append((f"Log of {name}", broker.log))
+    return report
 
 
 @pytest.fixture(scope="session")

@@ -76,10 +76,22 @@ def test_variables_of_the_shell_are_no_settings(monkeypatch: pytest.MonkeyPatch)
         broker.topic()
 
 
-def test_binary_can_be_another(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_cannot_run_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
     monkeypatch.setenv("MUSTER_BINARY", "/nowhere/muster")
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(muster.StartError, match="cannot run /nowhere/muster: No such file"):
         muster.Broker().start()
+    program = tmp_path / "muster"
+    program.write_text("#!/bin/sh\n")
+    monkeypatch.setenv("MUSTER_BINARY", str(program))
+    with pytest.raises(muster.StartError, match="Permission denied.*noexec.*MUSTER_BINARY"):
+        muster.Broker().start()
+
+
+def test_a_port_that_is_taken_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        address = f"127.0.0.1:{other.getsockname()[1]}"
+        with pytest.raises(muster.StartError, match=f"in use.*{address}"):
+            muster.Broker({"listeners": f"PLAINTEXT://{address}"}).start()
 
 
 def test_no_broker_outlives_a_process_that_is_killed() -> None:
@@ -126,3 +138,11 @@ def test_a_fresh_broker_has_no_topics(fresh_muster_broker, muster_broker) -> Non
     muster_broker.topic()
     admin = AdminClient({"bootstrap.servers": fresh_muster_broker.bootstrap_servers})
     assert admin.list_topics(timeout=30).topics == {}
+
+
+def test_a_test_that_fails_shows_the_log_of_its_broker(tmp_path: pathlib.Path) -> None:
+    test = tmp_path / "test_it.py"
+    test.write_text("def test_fails(kafka_bootstrap_servers, muster_topic):\n    assert False\n\n\ndef test_passes(muster_topic):\n    pass\n")
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", str(test)]
+    out = subprocess.run(command, capture_output=True, encoding="utf-8", cwd=tmp_path, check=False).stdout
+    assert "1 failed, 1 passed" in out and out.count("Log of muster_broker") == 1 and "broker is up" in out
