@@ -130,13 +130,14 @@ bench-kafka: ## Run the benchmark beside Apache Kafka, and write its part of doc
 	@exec bin/bench kafka -write docs/benchmarks.md $(ARGS)
 
 release: ## Make everything that is published of a version in dist/ (make release VERSION=v0.1.0, TARGETS=linux/amd64 for one)
-	go -C $(RELEASE) run . -version "$(VERSION)" $(if $(TARGETS),-targets "$(TARGETS)")
+	go -C $(RELEASE) run . -version "$(VERSION)" $(if $(TARGETS),-targets "$(TARGETS)") $(if $(WITHOUT),-without "$(WITHOUT)")
 
-packages: $(LINTER) ## Test the packages for Python and Node.js as their users install them, and what makes them
+packages: $(LINTER) ## Test the packages for Python, Node.js, the JVM, Go and systems as their users install them, and what makes them
 	cd $(RELEASE) && $(CURDIR)/$(LINTER) run ./...
 	go -C $(RELEASE) test ./...
 	$(MAKE) release VERSION=v0.0.1 TARGETS="$$(go env GOOS)/$$(go env GOARCH)"
 	packages/test dist
+	@if [ "$$(uname -s) $$(id -u)" = "Linux 0" ]; then packages/system dist; else echo "packages/system needs Linux and root: left out"; fi
 
 generate: ## Regenerate what is generated from the source
 	go generate ./...

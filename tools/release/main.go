@@ -1,13 +1,13 @@
 // Command release makes everything that is published of a version of muster: binaries in
-// archives, packages for Debian and Fedora, a container image, wheels for Python and packages
-// for Node.js, with what they are made of (SBOM) and their checksums.
+// archives, packages for Debian and Fedora, a container image, a formula for Homebrew, wheels
+// for Python, packages for Node.js and jars for the JVM, with what they are made of (SBOM) and their checksums.
 //
 //	make release VERSION=v0.1.0
 //	go -C tools/release run . -version v0.1.0 -targets linux/amd64
 //
 // The same commit gives the same bytes, in any folder and at any time: files have the time of
 // the commit, and owners and orders are fixed. It reaches no network, but for what the go
-// command downloads, and publishes nothing.
+// command and Maven download, and publishes nothing.
 package main
 
 import (
@@ -37,6 +37,8 @@ type release struct {
 	time    time.Time
 	// texts are files that are the same for all targets: completions, man page, licence.
 	texts []file
+	// classes are of the package for the JVM; none if that is left out.
+	classes []file
 }
 
 // target is a system and processor, with the program for it.
@@ -49,11 +51,12 @@ type target struct {
 func main() {
 	version := flag.String("version", "", "`version` to release, such as v0.1.0")
 	targets := flag.String("targets", allTargets, "systems and processors to build for")
+	without := flag.String("without", "", "jvm leaves out the package for the JVM, which needs a JDK and Maven")
 	out := flag.String("out", "dist", "`folder` for the results, from the root of the source; emptied first")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *version, strings.Fields(*targets), *out); err != nil {
+	if err := run(ctx, *version, strings.Fields(*targets), *without, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
@@ -61,7 +64,7 @@ func main() {
 
 var versions = regexp.MustCompile(`^v\d+\.\d+\.\d+(-(alpha|beta|rc)\.\d+)?$`)
 
-func run(ctx context.Context, version string, targets []string, out string) error {
+func run(ctx context.Context, version string, targets []string, without, out string) error {
 	if !versions.MatchString(version) {
 		return fmt.Errorf("-version is vMAJOR.MINOR.PATCH, as v0.1.0 or v0.1.0-rc.1, not %q", version)
 	}
@@ -78,6 +81,11 @@ func run(ctx context.Context, version string, targets []string, out string) erro
 	}
 	if changes, err := output(ctx, root, "git", "status", "--porcelain"); err != nil || changes != "" {
 		fmt.Fprintf(os.Stderr, "release: not what is committed; changed or new:\n%s\n", changes)
+	}
+	if without != "jvm" {
+		if err := r.compileJVM(ctx); err != nil {
+			return err
+		}
 	}
 	if err := errors.Join(os.RemoveAll(out), os.MkdirAll(out, 0o755)); err != nil {
 		return err
@@ -119,7 +127,16 @@ func (r *release) make(ctx context.Context, names []string) error {
 			return fmt.Errorf("%s/%s: %w", t.os, t.arch, err)
 		}
 	}
-	if err := errors.Join(r.image(built), r.nodeMain()); err != nil {
+	return r.publishAll(built)
+}
+
+// publishAll makes what there is once for all targets.
+func (r *release) publishAll(built []*target) error {
+	all := []error{r.image(built), r.nodeMain(), r.formula(built)}
+	if len(r.classes) > 0 {
+		all = append(all, r.jvmMain(built))
+	}
+	if err := errors.Join(all...); err != nil {
 		return err
 	}
 	return r.sums()
@@ -191,6 +208,9 @@ func (r *release) describeBy(ctx context.Context, t *target) error {
 // publish makes all that there is of one target.
 func (r *release) publish(t *target) error {
 	results := []func(*target) error{r.archive, r.wheel, r.nodeBinary}
+	if len(r.classes) > 0 {
+		results = append(results, r.jvmBinary)
+	}
 	if t.os == "linux" {
 		results = append(results, r.systemPackages)
 	}

@@ -28,7 +28,7 @@ func published(t *testing.T, version string) *release {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &release{root: root, out: t.TempDir(), version: version, time: time.Unix(1_700_000_000, 0).UTC()}
+	r := &release{root: root, out: t.TempDir(), version: version, time: time.Unix(1_700_000_000, 0).UTC(), classes: []file{{name: "muster/junit/Broker.class", text: []byte("class")}}}
 	for name := range installed {
 		r.texts = append(r.texts, file{name: name, text: []byte(name)})
 	}
@@ -41,7 +41,7 @@ func published(t *testing.T, version string) *release {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(r.image(all), r.nodeMain(), r.sums()); err != nil {
+	if err := r.publishAll(all); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -79,7 +79,8 @@ func TestTheSameSourceGivesTheSameBytes(t *testing.T) {
 		"muster_0.1.0_linux_amd64.tar.gz", "muster_0.1.0_darwin_arm64.tar.gz", "muster_0.1.0_windows_arm64.zip",
 		"muster_0.1.0_linux_amd64.deb", "muster_0.1.0_linux_arm64.rpm", "muster_0.1.0_linux_amd64.cdx.json", "image/index.json",
 		"python/muster_broker-0.1.0-py3-none-manylinux_2_17_x86_64.manylinux2014_x86_64.musllinux_1_1_x86_64.whl",
-		"node/muster-broker-0.1.0.tgz", "node/muster-broker-win32-x64-0.1.0.tgz",
+		"node/muster-broker-0.1.0.tgz", "node/muster-broker-win32-x64-0.1.0.tgz", "homebrew/muster.rb",
+		"jvm/muster/muster-junit/0.1.0/muster-junit-0.1.0.jar", "jvm/muster/muster-junit/0.1.0/muster-junit-0.1.0-sources.jar",
 	} {
 		if one[name] == "" {
 			t.Errorf("there is no %s", name)
@@ -280,5 +281,70 @@ func TestTheManualShowsHelpAsItIs(t *testing.T) {
 	}
 	if got := out.String(); strings.Count(got, ".SH ") != 2 || !strings.Contains(got, ".SH MUSTER TOPICS\n.nf\nAbout topics.\n.fi\n") {
 		t.Errorf("%s", got)
+	}
+}
+
+// unzipped reads an archive, by the names of its files.
+func unzipped(t *testing.T, text string) map[string]string {
+	t.Helper()
+	z, err := zip.NewReader(strings.NewReader(text), int64(len(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, f := range z.File {
+		r, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[f.Name] = string(content)
+	}
+	return out
+}
+
+func TestJarsHaveTheProgramsThatTheMainOneDependsOn(t *testing.T) {
+	all := results(t, published(t, "v0.1.0"))
+	pom := all["jvm/muster/muster-junit/0.1.0/muster-junit-0.1.0.pom"]
+	for platform, classifier := range mavenClassifiers {
+		in := unzipped(t, all["jvm/muster/muster-binary/0.1.0/muster-binary-0.1.0-"+classifier+".jar"])
+		name := "muster/binary/" + classifier + "/muster"
+		if strings.HasPrefix(platform, "windows") {
+			name += ".exe"
+		}
+		if in[name] != "program for "+platform || in[name+".sha256"] != fmt.Sprintf("%x", sha256.Sum256([]byte(in[name]))) {
+			t.Errorf("the jar for %s has %q", classifier, in)
+		}
+		if got, want := strings.Contains(pom, "<classifier>"+classifier+"</classifier>"), slices.Contains(mavenDefaults, classifier); got != want {
+			t.Errorf("muster-junit depends on %s: %t", classifier, got)
+		}
+	}
+	in := unzipped(t, all["jvm/muster/muster-junit/0.1.0/muster-junit-0.1.0.jar"])
+	if in["muster/junit/Broker.class"] != "class" || !strings.Contains(in["META-INF/MANIFEST.MF"], "Implementation-Version: 0.1.0\n") {
+		t.Errorf("muster-junit has %q", in)
+	}
+	sources := unzipped(t, all["jvm/muster/muster-junit/0.1.0/muster-junit-0.1.0-sources.jar"])
+	if sources["muster/junit/Broker.java"] == "" {
+		t.Error("the sources are not there")
+	}
+}
+
+func TestTheFormulaNamesTheArchives(t *testing.T) {
+	all := results(t, published(t, "v0.1.0"))
+	formula := all["homebrew/muster.rb"]
+	for _, name := range []string{"darwin_arm64", "darwin_amd64", "linux_arm64", "linux_amd64"} {
+		name = "muster_0.1.0_" + name + ".tar.gz"
+		want := fmt.Sprintf("      url \"%s/v0.1.0/%s\"\n      sha256 \"%x\"\n", downloads, name, sha256.Sum256([]byte(all[name])))
+		if !strings.Contains(formula, want) {
+			t.Errorf("the formula does not have\n%s", want)
+		}
+	}
+	for _, blank := range []string{"DARWIN", "LINUX", "VERSION", "HOMEPAGE"} {
+		if strings.Contains(formula, blank) {
+			t.Errorf("%s is still in the formula", blank)
+		}
 	}
 }
