@@ -43,7 +43,7 @@ func (r *release) compileJVM(ctx context.Context) (err error) {
 		return err
 	}
 	if len(r.classes) == 0 {
-		return errors.New("Maven compiled nothing")
+		return errors.New("no class was compiled by Maven")
 	}
 	return nil
 }
