@@ -145,6 +145,15 @@ func says(t *testing.T, text string, wants ...string) {
 	}
 }
 
+func saysNot(t *testing.T, text string, unwanted ...string) {
+	t.Helper()
+	for _, u := range unwanted {
+		if strings.Contains(text, u) {
+			t.Errorf("%q is in:\n%s", u, text)
+		}
+	}
+}
+
 // found says whether there is a finding of that id.
 func found(x explain.Explanation, id string) bool {
 	for _, f := range x.Findings {

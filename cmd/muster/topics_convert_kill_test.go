@@ -56,9 +56,12 @@ func TestAConversionWhoseBrokerIsKilledIsTakenUpAgain(t *testing.T) {
 		{protocol.ConvertPrepare, 0}, {protocol.ConvertPrepare, 1}, {protocol.ConvertSwitch, 0}, {protocol.ConvertSwitch, 1},
 		{protocol.ConvertLeave, 0}, {protocol.ConvertFinish, 0},
 	}
-	for _, at := range []int{0, 2, 3, 5} {
-		topic := fmt.Sprint("orders", at)
-		s.run("topics", "create", topic, "-p", "2", "-c", "muster.redis.layout=stream").ok()
+	for _, c := range []struct {
+		from string
+		at   int
+	}{{"stream", 0}, {"stream", 2}, {"stream", 3}, {"stream", 5}, {"log", 0}, {"log", 2}, {"log", 3}, {"log", 5}} {
+		at, topic := c.at, fmt.Sprint("orders-", c.from, c.at)
+		s.run("topics", "create", topic, "-p", "2", "-c", "muster.redis.layout="+c.from).ok()
 		w := newWriter(t, s.broker, topic)
 		w.atLeast(40)
 		stopped := newReader(t, s.broker, "stopped-"+topic, topic, true)

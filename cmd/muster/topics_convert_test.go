@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -79,17 +80,69 @@ func TestTopicsConvert(t *testing.T) {
 	all.wantDense(4)
 }
 
+// A topic whose records have to be copied keeps its offsets: no member is removed, and no group notices.
+func TestTopicsConvertFromLog(t *testing.T) {
+	redis := redistest.Single(t)
+	shells, _ := twoShells(t, redis)
+	s := shells[0]
+	s.run("topics", "create", "orders", "-p", "4", "-c", "muster.redis.layout=log").ok()
+	w := newWriter(t, s.broker, "orders")
+	w.atLeast(80)
+	stopped := newReader(t, s.broker, "stopped", "orders", true)
+	stopped.atLeast(30)
+	stopped.close()
+	running := []*reader{newReader(t, s.broker, "running", "orders", true), newReader(t, shells[1].broker, "late", "orders", false)}
+	var members []string
+	for _, r := range running {
+		r.atLeast(10)
+		member, _ := r.client.GroupMetadata()
+		members = append(members, member)
+	}
+	dry := s.run("topics", "convert", "orders", "--to", "indexed")
+	says(t, dry.ok(), "PARTITION  LAYOUT  RECORDS", "\n        3  log ")
+	saysNot(t, dry.ok(), "GROUP")
+	says(t, dry.err, "this was a dry run: nothing was changed")
+	done := s.run("topics", "convert", "orders", "--to", "indexed", "--execute")
+	done.ok()
+	says(t, done.err, "partition 3: converted\n", "topic orders is in layout indexed\n")
+	saysNot(t, done.err, "removed", "translated")
+	s.run("topics", "convert", "orders", "--to", "indexed", "--execute").fails(exitFailed, "topic orders is in layout indexed already")
+	says(t, s.run("topics", "describe", "orders").ok(), "muster.redis.layout", "indexed")
+	redistest.Eventually(t, "the audit log to tell", func() bool {
+		out := s.run("audit", "--resource", "orders", "--kind", "settings-changed").out
+		return strings.Contains(out, "partition 3 converted to layout indexed") && strings.Contains(out, "muster.redis.layout=indexed")
+	})
+
+	w.atLeast(w.count() + 40)
+	want := w.stop()
+	redistest.Eventually(t, "the groups to read all", func() bool { return missing(want, running[0]) == 0 && missing(want, running[1]) == 0 })
+	for i, r := range running {
+		if member, _ := r.client.GroupMetadata(); member != members[i] {
+			t.Errorf("member %s became %s", members[i], member)
+		}
+		r.close()
+		r.wantDense(4)
+	}
+	again := newReader(t, shells[1].broker, "stopped", "orders", true)
+	redistest.Eventually(t, "the group that was stopped to read the rest", func() bool { return missing(want, stopped, again) == 0 })
+	again.close()
+	if n := overlap(stopped, again); n > 0 {
+		t.Errorf("the group that was stopped read %d records again", n)
+	}
+	for i := range shells {
+		shells[i].run("topics", "check", "orders").ok()
+	}
+}
+
 func TestTopicsConvertRefuses(t *testing.T) {
 	disk := newShell(t)
 	disk.run("topics", "create", "orders").ok()
 	disk.run("topics", "convert", "orders", "--to", "indexed").fails(exitFailed, "topic orders cannot be converted: its records are not in Redis")
 
 	s := &shell{t, startBroker(t, muster.Config{Redis: redistest.Single(t).URL()}).Addr()}
-	s.run("topics", "create", "batches", "-c", "muster.redis.layout=log").ok()
 	s.run("topics", "create", "dense", "-c", "muster.redis.layout=indexed").ok()
 	s.run("topics", "create", "orders", "-p", "2", "-c", "muster.redis.layout=stream").ok()
 	s.pipe("v\n", "produce", "orders").ok()
-	s.run("topics", "convert", "batches", "--to", "indexed", "--execute").fails(exitFailed, "topic batches cannot be converted: only layout stream can be converted, and it is in layout log")
 	s.run("topics", "convert", "dense", "--to", "indexed", "--execute").fails(exitFailed, "topic dense is in layout indexed already")
 	s.run("topics", "convert", "order", "--to", "indexed").fails(exitFailed, `there is no topic "order"`, `did you mean "orders"?`)
 	s.run("topics", "convert", "orders").fails(exitUsage, "--to takes the layout to convert to")

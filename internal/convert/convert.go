@@ -1,5 +1,4 @@
-// Package convert converts topics in Redis to a layout in which offsets are dense, step by step, and tells where
-// offsets of before are now. docs/internals/converting.md has the design.
+// Package convert converts topics in Redis to layout indexed, step by step, and tells where offsets of before are now. docs/internals/converting.md has the design.
 //
 // It owns which conversions are under way at this broker, and no other state: what a step has changed is in the store, in the
 // metadata and in groups, and every step can be taken again. Whether someone may convert a topic is
@@ -11,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -128,7 +128,7 @@ func (c *Converter) preview(ctx context.Context, image *metadata.Image, tp store
 	x, err := p.PreviewConversion(ctx)
 	out, err := converting(p, err)
 	out.Setting = image.Topic(tp.Topic).Config.RedisLayout
-	out.Records, out.Bytes, out.Millis = x.Records, x.Bytes, x.Time.Milliseconds()
+	out.Records, out.Bytes, out.Millis, out.Copied = x.Records, x.Bytes, x.Time.Milliseconds(), x.Copied
 	return out, err
 }
 
@@ -149,37 +149,52 @@ func (c *Converter) partition(ctx context.Context, image *metadata.Image, step s
 	return out, err
 }
 
-// leave has members join again, which takes that every partition is converted, and that the topic is not said to be
-// yet: who may alter a topic may not remove members of groups at will.
+// leave has members join again whose positions are of before. That takes that every partition is converted, and that the topic
+// is not said to be yet: who may alter a topic may not remove members of groups at will.
 func (c *Converter) leave(ctx context.Context, by asker) (*protocol.Converting, error) {
 	if by.topic.Config.RedisLayout == string(store.LayoutIndexed) {
 		return &protocol.Converting{Done: true}, nil
 	}
-	if out, err := c.unconverted(ctx, by.topic); out != nil || err != nil {
-		return out, err
+	layouts, err := c.layouts(ctx, by.topic)
+	if err != nil {
+		return nil, err
+	}
+	if out := unconverted(layouts); out != nil {
+		return out, nil
+	}
+	if !slices.ContainsFunc(layouts, func(l store.LogLayout) bool { return l.Renumbered }) {
+		return &protocol.Converting{Done: true}, nil
 	}
 	return c.removeReaders(ctx, by)
 }
 
 // finish writes the setting once all partitions are converted.
 func (c *Converter) finish(ctx context.Context, t *metadata.Topic) (*protocol.Converting, error) {
-	if out, err := c.unconverted(ctx, t); out != nil || err != nil {
-		return out, err
+	layouts, err := c.layouts(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	if out := unconverted(layouts); out != nil {
+		return out, nil
 	}
 	return &protocol.Converting{Done: true}, c.opts.SetLayout(ctx, t.Name, string(store.LayoutIndexed))
 }
 
-// unconverted tells of the first partition that is not converted, nil if all are.
-func (c *Converter) unconverted(ctx context.Context, t *metadata.Topic) (*protocol.Converting, error) {
+// layouts returns those of a topic's partitions.
+func (c *Converter) layouts(ctx context.Context, t *metadata.Topic) ([]store.LogLayout, error) {
 	tps := make([]store.TopicPartition, len(t.Partitions))
 	for i := range tps {
 		tps[i] = store.TopicPartition{Topic: t.Name, Partition: int32(i)}
 	}
-	layouts, err := c.opts.Store.Layouts(ctx, tps)
-	for i, layout := range layouts {
-		if err == nil && layout != store.LayoutIndexed {
-			return unable(fmt.Sprintf("partition %d is in layout %q", i, layout)), nil
+	return c.opts.Store.Layouts(ctx, tps)
+}
+
+// unconverted tells of the first partition that is not converted, nil if all are.
+func unconverted(layouts []store.LogLayout) *protocol.Converting {
+	for i, l := range layouts {
+		if l.Layout != store.LayoutIndexed {
+			return unable(fmt.Sprintf("partition %d is in layout %q", i, l.Layout))
 		}
 	}
-	return nil, err
+	return nil
 }

@@ -161,10 +161,14 @@ func (c *Converter) consumerReaders(ctx context.Context, by asker, names []strin
 	})
 }
 
-// concerned tells which groups a conversion concerns.
+// concerned tells which groups a conversion concerns: none where all offsets stay.
 func (c *Converter) concerned(ctx context.Context, by asker) (*protocol.Converting, error) {
-	readers, err := c.readers(ctx, by)
 	out := &protocol.Converting{}
+	layouts, err := c.layouts(ctx, by.topic)
+	if err != nil || !slices.ContainsFunc(layouts, func(l store.LogLayout) bool { return l.Renumbered || l.Layout == store.LayoutStream }) {
+		return out, err
+	}
+	readers, err := c.readers(ctx, by)
 	for _, r := range readers {
 		g := protocol.ConvertingGroup{Name: r.name, Offsets: len(r.offsets), Members: len(r.members)}
 		if g.Members > 0 {

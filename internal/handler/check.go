@@ -2,6 +2,8 @@ package handler
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -84,7 +86,11 @@ func (h *Handler) convertFirst(ctx context.Context, c *call, req *kmsg.DescribeT
 	p := &t.Partitions[0]
 	out, err := h.converter.Step(ctx, c.image, c.origin.Host, ask, store.TopicPartition{Topic: *t.Topic, Partition: p.Partition})
 	if err != nil {
-		h.opts.Logger.Warn("a step of a conversion failed", "topic", *t.Topic, "partition", p.Partition, "step", ask.Step, "error", err)
+		level := slog.LevelWarn
+		if wire, ok := errors.AsType[*kerr.Error](err); ok && wire.Retriable {
+			level = slog.LevelDebug // The command asks again.
+		}
+		h.opts.Logger.Log(ctx, level, "a step of a conversion failed", "topic", *t.Topic, "partition", p.Partition, "step", ask.Step, "error", err)
 		p.ErrorCode, _ = h.code(err)
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -105,4 +106,38 @@ func TestAConversionNeedsAlterOnTheTopic(t *testing.T) {
 	out := protocol.GetConverting(&got.Partitions[0].UnknownTags)
 	assert.MustTrue(t, out != nil, "there is no answer")
 	assert.Contains(t, out.Unable, "not in Redis")
+}
+
+// layoutsOf is a store whose logs have layouts.
+type layoutsOf struct {
+	store.Store
+	layout store.Layout
+}
+
+func (l layoutsOf) Layouts(_ context.Context, tps []store.TopicPartition) ([]store.LogLayout, error) {
+	return slices.Repeat([]store.LogLayout{{Layout: l.layout}}, len(tps)), nil
+}
+
+func (layoutsOf) Places(context.Context, []store.Place) ([]int64, error) { return nil, nil }
+
+func TestAConversionIsAuditedOnceItIsDone(t *testing.T) {
+	w, told := audited(t)
+	step := func(layout store.Layout, step string) (*protocol.Converting, string) {
+		w.opts.Converter = layoutsOf{layout: layout}
+		w.h = handler.New(w.opts)
+		req := checks(0, 0)
+		req.Topics[0].UnknownTags = kmsg.Tags{}
+		protocol.AskConvert(&req.Topics[0].UnknownTags, protocol.Convert{Step: step, Run: "1"})
+		resp := w.request(req).(*kmsg.DescribeTopicPartitionsResponse)
+		return protocol.GetConverting(&resp.Topics[0].Partitions[0].UnknownTags), summary(told())
+	}
+	for _, s := range []string{protocol.ConvertPreview, protocol.ConvertPrepare, protocol.ConvertSwitch, protocol.ConvertFinish} {
+		if out, entries := step("log", s); out == nil || out.Unable == "" || entries != "" {
+			t.Errorf("step %s, where it cannot be done: %+v, %q", s, out, entries)
+		}
+	}
+	out, entries := step(store.LayoutIndexed, protocol.ConvertFinish)
+	if out == nil || !out.Done || entries != "settings-changed topic t (muster.redis.layout=indexed)" {
+		t.Errorf("%+v, %q", out, entries)
+	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // ErrLayout says that a log is of a layout that cannot be converted.
-var ErrLayout = errors.New("only layout stream can be converted")
+var ErrLayout = errors.New("only layouts stream and log can be converted")
 
 // Layout returns how the store has laid out the partition's log, "" where there is no choice.
 func (p *Partition) Layout() store.Layout {
@@ -55,7 +55,7 @@ func (p *Partition) PrepareConversion(ctx context.Context, span time.Duration) (
 	return l.Prepare(ctx, span)
 }
 
-// Convert gives the records dense offsets, and says whether they had none. The partition is not served from
+// Convert gives the log layout indexed, and says whether it had another one. The partition is not served from
 // then on: clients ask for its leader, and find it under a higher epoch. That is also so if it fails, since
 // no one knows whether the log is what it was.
 func (p *Partition) Convert(ctx context.Context) (converted bool, err error) {

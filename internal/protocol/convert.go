@@ -44,6 +44,8 @@ type Converting struct {
 	Records int64 `json:"records,omitempty"`
 	Bytes   int64 `json:"bytes,omitempty"`
 	Millis  int64 `json:"millis,omitempty"`
+	// Copied says that the records are copied, and keep their offsets.
+	Copied bool `json:"copied,omitempty"`
 	// Prepared is how many records are prepared.
 	Prepared int64 `json:"prepared,omitempty"`
 	// Done says that the step need not be asked for again.

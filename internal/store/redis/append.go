@@ -17,6 +17,7 @@ type pending struct {
 	// In the stream layout, once there is memory for them:
 	words    []string // the entries one after the other …
 	ends     []int    // … and where each ends
+	deltas   []int32  // and the offset delta of each, if they may have gaps
 	unpacked []byte   // that they point to, nil if they point to the batch
 	memory   int64    // that all of it takes
 	bytes    int64

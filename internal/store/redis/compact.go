@@ -88,6 +88,14 @@ const sharedDeleteRetention = 24 * time.Hour
 
 // compact writes batches anew without superseded records.
 func (l batchLog) compact(ctx context.Context, c store.Compaction) error {
+	if l.store.now().Sub(l.copying) < copyPause {
+		return nil
+	}
+	// A copy that has what the log has no more would bring it back: aborted records without
+	// their range, values without the tombstone after them.
+	if err := l.dropCopy(ctx); err != nil {
+		return err
+	}
 	start, next := l.Bounds()
 	w := &rewriter{store: l.store, keys: l.keys, dst: l.keys.rewrite + ":" + l.owner, average: l.average()}
 	pass := store.NewCompactionPass(c, l.cleaned.passes)

@@ -233,7 +233,7 @@ else
   redis.call('XGROUP', 'DESTROY', KEYS[4], 'm')
 end
 local i = string.format('%.0f', redis.call('HGET', KEYS[2], 'i') + 1)
-redis.call('HSET', KEYS[2], 'layout', 'indexed', 'start', ARGV[2], 'end', ARGV[3], 's', ARGV[4], 'epochs', '[]',
+redis.call('HSET', KEYS[2], 'layout', 'indexed', 'was', 'stream', 'start', ARGV[2], 'end', ARGV[3], 's', ARGV[4], 'epochs', '[]',
   'converted', ARGV[6], 'until', ARGV[5], 'i', i, 'n', string.match(n, '^-?%d+') .. '.' .. i .. '.0')
 redis.call('HDEL', KEYS[2], 'size', 'count', 'ahead', 'maxts', 'cleaned', 'clean', 'passes')
 for k = 7, #ARGV, 1000 do redis.call('HSET', KEYS[5], unpack(ARGV, k, math.min(k + 999, #ARGV))) end
@@ -400,21 +400,21 @@ func conversionOf(r rueidis.RedisResult) (from int64, ids numbering, err error) 
 }
 
 // Layouts implements store.Converter.
-func (s *Store) Layouts(ctx context.Context, tps []store.TopicPartition) ([]store.Layout, error) {
+func (s *Store) Layouts(ctx context.Context, tps []store.TopicPartition) ([]store.LogLayout, error) {
 	cmds := make(rueidis.Commands, 0, len(tps))
 	for _, tp := range tps {
-		cmds = append(cmds, s.client.B().Hget().Key(logKeys(s.prefix, tp).meta).Field("layout").Build())
+		cmds = append(cmds, s.client.B().Hmget().Key(logKeys(s.prefix, tp).meta).Field("layout", "converted").Build())
 	}
-	out := make([]store.Layout, len(tps))
+	out := make([]store.LogLayout, len(tps))
 	if len(cmds) == 0 {
 		return out, nil
 	}
 	for i, r := range s.doMulti(ctx, cmds...) {
-		name, err := r.ToString()
-		if err != nil && !rueidis.IsRedisNil(err) {
+		fields, err := r.AsStrSlice()
+		if err != nil || len(fields) != 2 {
 			return nil, attempt("look at "+logKeys(s.prefix, tps[i]).meta, err)
 		}
-		out[i] = store.Layout(name)
+		out[i] = store.LogLayout{Layout: store.Layout(fields[0]), Renumbered: fields[1] != ""}
 	}
 	return out, nil
 }

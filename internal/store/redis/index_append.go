@@ -21,23 +21,9 @@ func (l indexLog) composed(tx *transaction, _ int64) {
 		if !p.sends() {
 			continue
 		}
-		b := &p.batch
-		x := indexBatch{
-			count: int64(b.LastOffsetDelta()) + 1, leaderEpoch: l.epoch, baseTimestamp: b.BaseTimestamp(), maxTimestamp: b.MaxTimestamp(), bytes: p.bytes,
-			producerID: b.ProducerID(), producerEpoch: b.ProducerEpoch(), sequence: b.BaseSequence(),
-		}
-		if b.ProducerID() >= 0 {
-			x.flags |= flagProducer
-		}
-		if b.Transactional() {
-			x.flags |= flagTransactional
-		}
-		if b.Control() {
-			x.flags |= flagControl
-			x.control = append([]byte(nil), *b...)
-		} else {
+		x := p.indexed(l.epoch)
+		if !x.isControl() {
 			count += x.count
-			x.maxTimestamp = max(p.latest, x.maxTimestamp)
 			tx.to.maxTimestamp = max(tx.to.maxTimestamp, x.maxTimestamp)
 		}
 		e.batches = append(e.batches, x)
@@ -54,6 +40,28 @@ func (l indexLog) composed(tx *transaction, _ int64) {
 	e.runs = []idRun{{first, count}}
 	tx.before, tx.to.top = first.before(), e.runs[0].last()
 	tx.to.added += count
+}
+
+// indexed makes what the index has of a batch.
+func (p *pending) indexed(leaderEpoch int32) indexBatch {
+	b := p.batch
+	x := indexBatch{
+		count: int64(b.LastOffsetDelta()) + 1, leaderEpoch: leaderEpoch, baseTimestamp: b.BaseTimestamp(), maxTimestamp: b.MaxTimestamp(), bytes: p.bytes,
+		producerID: b.ProducerID(), producerEpoch: b.ProducerEpoch(), sequence: b.BaseSequence(),
+	}
+	if b.ProducerID() >= 0 {
+		x.flags |= flagProducer
+	}
+	if b.Transactional() {
+		x.flags |= flagTransactional
+	}
+	if b.Control() {
+		x.flags |= flagControl
+		x.control = append([]byte(nil), b...)
+	} else {
+		x.maxTimestamp = max(p.latest, x.maxTimestamp)
+	}
+	return x
 }
 
 // commands makes the commands of a transaction.

@@ -19,6 +19,9 @@ type keys struct {
 	aborted   string // a sorted set: the aborted transactions, by the offsets of their markers
 	// conversion is a stream: the index that a conversion makes, until it is whole.
 	conversion string
+	copied     string // a stream: the records that a conversion from layout log copies, until they take its place
+	copiedHeld string // the same, for the rest of a transaction that is refused
+	replaced   string // the stream that was replaced, for the rest of a script
 	rewrite    string // a stream: what compaction writes, until it takes the place of the log
 	mark       string // written to learn how far replicas are
 	held       string // the stream, for the rest of a transaction that is refused
@@ -31,7 +34,8 @@ func logKeys(prefix string, tp store.TopicPartition) keys {
 	stream := prefix + ":" + tp.Topic + ":" + strconv.Itoa(int(tp.Partition))
 	tag := "{" + stream + "}"
 	return keys{
-		stream: stream, meta: tag + metaSuffix, index: tag + ":i", conversion: tag + ":ni", producers: tag + ":p", aborted: tag + ":a", rewrite: tag + ":new", mark: tag + ":w",
+		stream: stream, meta: tag + metaSuffix, index: tag + ":i", producers: tag + ":p", aborted: tag + ":a", rewrite: tag + ":new", mark: tag + ":w",
+		conversion: tag + ":ni", copied: tag + ":nd", copiedHeld: tag + ":nh", replaced: tag + ":o",
 		held: tag + ":h", groups: tag + ":g", consumers: tag + ":c",
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"muster/internal/record"
 	"muster/internal/store"
@@ -29,6 +30,7 @@ type log struct {
 
 	maintain sync.Mutex // one trim, retention or compaction at a time
 	cleaned  cleaned    // guarded by maintain
+	copying  time.Time  // when it was last copied from, to convert it; guarded by maintain
 
 	// sending is held by the one that writes to the end of the log: the sender, while it
 	// has transactions under way, and those who claim it. It guards what
@@ -71,6 +73,7 @@ var (
 	_ store.Refresher   = recordLog{}
 	_ store.Refresher   = indexLog{}
 	_ store.Convertible = recordLog{}
+	_ store.Convertible = batchLog{}
 	_ numbered          = batchLog{}
 	_ numbered          = recordLog{}
 )

@@ -127,7 +127,7 @@ func (l *log) load(ctx context.Context, f *found, want store.Layout) (err error)
 	if l.layout, err = newLayout(l, f.meta); err != nil {
 		return err
 	}
-	if name := l.layout.name(); name != want {
+	if name := l.layout.name(); name != want && f.meta["was"] != string(want) { // A conversion writes the setting last.
 		l.store.logger.Warn("log keeps the layout it was made with", "key", l.keys.stream, "layout", name, "configured", want)
 	}
 	for field, value := range map[string]*int64{

@@ -23,6 +23,7 @@ package redis
 //	ahead   how far, in ms, a record's timestamp was ahead of its id (stream)
 //	converted  where the log began when it was converted: offsets from there on are of before (indexed)
 //	until   the last leader epoch of before (indexed)
+//	was     the layout from which it was converted (indexed)
 //	s       the last id that the index covers, the data entries that it has covered so far,
 //	        the largest timestamp ever appended, the bytes of all records (indexed)
 

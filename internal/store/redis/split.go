@@ -102,8 +102,13 @@ func (p *pending) encode(limit int64) error {
 	p.bytes, p.largest, p.longest, p.latest = 0, 0, 0, record.NoTimestamp
 	c := encoder{words: make([]string, 0, min(usualWords*count, limit/wordMemory))}
 	p.ends = make([]int, 0, count)
+	if p.deltas != nil {
+		p.deltas = make([]int32, 0, count)
+	}
 	err = p.batch.EachIn(src, func(r *record.Record) error {
-		if int(r.OffsetDelta) != len(p.ends) {
+		if p.deltas != nil {
+			p.deltas = append(p.deltas, r.OffsetDelta)
+		} else if int(r.OffsetDelta) != len(p.ends) {
 			return errOffsetDeltas
 		}
 		if int64(len(c.words)+usualWords+2*len(r.Headers))*wordMemory > limit {
@@ -117,7 +122,7 @@ func (p *pending) encode(limit int64) error {
 		return nil
 	})
 	p.words = c.words
-	if err == nil && int(p.batch.LastOffsetDelta()) != len(p.ends)-1 {
+	if err == nil && p.deltas == nil && int(p.batch.LastOffsetDelta()) != len(p.ends)-1 {
 		return errOffsetDeltas
 	}
 	return err

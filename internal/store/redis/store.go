@@ -192,7 +192,7 @@ func (s *Store) Delete(ctx context.Context, tp store.TopicPartition) error {
 		return err
 	}
 	k := logKeys(s.prefix, tp)
-	del := s.client.B().Unlink().Key(k.meta, k.stream, k.index, k.conversion, k.producers, k.aborted, k.mark, k.groups, k.consumers).Build()
+	del := s.client.B().Unlink().Key(k.meta, k.stream, k.index, k.conversion, k.copied, k.producers, k.aborted, k.mark, k.groups, k.consumers).Build()
 	if err := s.do(ctx, del).Error(); err != nil {
 		return attempt("delete "+k.stream, err)
 	}

@@ -34,6 +34,7 @@ type ConvertedPartition struct {
 	Records   int64  `json:"records"`
 	Bytes     int64  `json:"bytes"`
 	Millis    int64  `json:"estimated_ms"`
+	Copied    bool   `json:"copied"`
 }
 
 // ConvertedGroup is a group that goes on in the new layout.
@@ -61,27 +62,32 @@ func convertCommand() *cobra.Command {
 	var flags convertFlags
 	cmd := &cobra.Command{
 		Use:   "convert NAME --to indexed",
-		Short: "Convert a topic in Redis from layout stream to indexed",
-		Long: `Convert a topic in Redis from layout stream to indexed, in which offsets are dense and
-transactions are possible (see docs/redis.md). The records stay where they are.
+		Short: "Convert a topic in Redis to layout indexed",
+		Long: `Convert a topic in Redis from layout stream or log to indexed, in which offsets are dense,
+transactions are possible, and an entry of a stream is a record (see docs/redis.md).
 
 Without --execute this is a dry run: it shows what there is to convert, about how
 long that takes, and which groups it concerns. It needs ALTER on the topic.
 
-Clients may go on. An index is made beside the records first, which is what takes
-time. Then each partition is switched, which holds up its producers and consumers
-for a moment. Members of groups that read the topic are removed then, and join again:
-they go on where their group has committed, and read again what they have read since.
-Committed offsets are translated. In a partition where a group has committed nothing its
-members begin where auto.offset.reset says.
+Clients may go on. What takes time comes first. Then each partition is switched, which holds
+up its producers and consumers for a moment.
 
-Not translated are offsets that are kept anywhere else than in a group. A consumer without
-a group must be started again, and told where to begin.
+From layout stream the records stay where they are, and get an index beside them. Their
+offsets change. Committed offsets are translated. Members of groups that read the topic are
+removed, and join again: they go on where their group has committed, and read again what they
+have read since. In a partition where a group has committed nothing its members begin where
+auto.offset.reset says. Not translated are offsets that are kept anywhere else than in a group. A
+consumer without a group must be started again, and told where to begin.
 
-If it is interrupted, run it again: it goes on where it was. There is no way back.
+From layout log the records are copied, since an entry there is a whole batch: until a partition is
+switched, Redis holds it twice, and unpacked. Offsets, groups, producers and transactions stay
+as they are. What consumer groups of Redis have pending is lost.
+
+If it is interrupted, run it again: it goes on where it was, within an hour where records are
+copied, and from the start later. There is no way back.
 
 With --json it prints one object with the fields name, to, executed, partitions
-(partition, layout, records, bytes, estimated_ms: as it was before) and groups (name, offsets, members, uncommitted).`,
+(partition, layout, records, bytes, estimated_ms, copied: as it was before) and groups (name, offsets, members, uncommitted).`,
 		Example: `  muster topics convert orders --to indexed
   muster topics convert orders --to indexed --execute`,
 		Args:              cli.One("topic"),
@@ -165,7 +171,7 @@ func (c *converter) plan(ctx context.Context) (*conversionPlan, error) {
 			left++
 		}
 		p.settled = p.settled && out.Setting == layoutIndexed
-		p.Partitions = append(p.Partitions, ConvertedPartition{d.Partition, out.Layout, out.Records, out.Bytes, out.Millis})
+		p.Partitions = append(p.Partitions, ConvertedPartition{d.Partition, out.Layout, out.Records, out.Bytes, out.Millis, out.Copied})
 	}
 	groups, err := c.ofGroups(ctx, protocol.ConvertGroups)
 	if err != nil {
@@ -235,7 +241,7 @@ func (c *converter) execute(ctx context.Context, progress io.Writer, p *conversi
 	return nil
 }
 
-// convertPartitions makes the indexes of all partitions, and then switches them, so that the topic is not of two
+// convertPartitions makes the indexes and copies of all partitions, and then switches them, so that the topic is not of two
 // layouts for long.
 func (c *converter) convertPartitions(ctx context.Context, progress io.Writer, p *conversionPlan) error {
 	todo := slices.DeleteFunc(slices.Clone(p.Partitions), func(x ConvertedPartition) bool { return x.Layout == layoutIndexed })
@@ -248,7 +254,11 @@ func (c *converter) convertPartitions(ctx context.Context, progress io.Writer, p
 			if out.Done {
 				break
 			}
-			fmt.Fprintf(progress, "partition %d: indexed %d of %s\n", x.Partition, out.Prepared, words.Plural(int(max(x.Records, out.Prepared)), "record"))
+			what := "indexed"
+			if x.Copied {
+				what = "copied"
+			}
+			fmt.Fprintf(progress, "partition %d: %s %d of %s\n", x.Partition, what, out.Prepared, words.Plural(int(max(x.Records, out.Prepared)), "record"))
 		}
 	}
 	for _, x := range todo {

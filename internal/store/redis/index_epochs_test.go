@@ -1,0 +1,38 @@
+package redis
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"muster/internal/store"
+)
+
+// The first append of a leader may adopt entries of others and be refused then, since they have
+// its ids. That it is of a new epoch is written down with what it adopts, or never.
+func TestAnAppendThatAdoptsAndIsRefusedWritesItsEpoch(t *testing.T) {
+	for _, n := range []int{1, 64, 65} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			b := newBed(t, inIndex)
+			b.append(b.open(1), b.valued("first"))
+			l := b.open(2)
+			for i := range n {
+				b.do("XADD", b.keys().stream, fmt.Sprint("99999999999999-", i), "value", "theirs")
+			}
+			if at := b.append(l, b.valued("last")); at.BaseOffset != int64(n)+1 {
+				t.Errorf("the record is at %d", at.BaseOffset)
+			}
+			want := []store.EpochStart{{Epoch: 1}, {Epoch: 2, Start: 1}}
+			if got := l.Epochs(); !slices.Equal(got, want) {
+				t.Errorf("the leader knows epochs %+v", got)
+			}
+			if got := b.do("HGET", b.keys().meta, "epochs"); got != formatEpochs(want) {
+				t.Errorf("Redis has epochs %s", got)
+			}
+			if got := b.open(3).Epochs(); !slices.Equal(got, want) {
+				t.Errorf("the next leader knows epochs %+v", got)
+			}
+			b.wantSound()
+		})
+	}
+}
