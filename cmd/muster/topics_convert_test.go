@@ -109,7 +109,7 @@ func TestTopicsConvertFromLog(t *testing.T) {
 	s.run("topics", "convert", "orders", "--to", "indexed", "--execute").fails(exitFailed, "topic orders is in layout indexed already")
 	says(t, s.run("topics", "describe", "orders").ok(), "muster.redis.layout", "indexed")
 	redistest.Eventually(t, "the audit log to tell", func() bool {
-		out := s.run("audit", "--resource", "orders", "--kind", "settings-changed").out
+		out := s.run("audit", "--resource", "orders", "--kind", "settings-changed").ok()
 		return strings.Contains(out, "partition 3 converted to layout indexed") && strings.Contains(out, "muster.redis.layout=indexed")
 	})
 

@@ -83,9 +83,11 @@ func TestAConvertedPartitionIsLedUnderAHigherEpoch(t *testing.T) {
 	}
 	r.wantAppend(r.batch(plain, 1), 2)
 	s.convert = func() {
-		if a := r.append(r.batch(plain, 1), AcksAll); !errors.Is(a.Err, kerr.NotLeaderForPartition) {
-			t.Errorf("an append meanwhile: %+v", a)
-		}
+		p.Append(t.Context(), r.batch(plain, 1), Produce{Acks: AcksAll}, func(a Appended) {
+			if !errors.Is(a.Err, kerr.NotLeaderForPartition) {
+				t.Errorf("an append meanwhile: %+v", a)
+			}
+		})
 		if _, err := p.Convert(t.Context()); !errors.Is(err, store.ErrClosed) {
 			t.Errorf("a second conversion meanwhile: %v", err)
 		}
@@ -96,8 +98,8 @@ func TestAConvertedPartitionIsLedUnderAHigherEpoch(t *testing.T) {
 	if done, err := p.Convert(t.Context()); !done || err != nil {
 		t.Errorf("the conversion: %t, %v", done, err)
 	}
-	if a := r.append(r.batch(plain, 1), AcksAll); !errors.Is(a.Err, kerr.NotLeaderForPartition) {
-		t.Errorf("an append before there is a leader: %+v", a)
+	if r.part() != nil {
+		t.Error("it is led before the epoch is raised")
 	}
 	r.raising()
 	r.leader(1)

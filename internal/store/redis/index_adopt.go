@@ -132,6 +132,7 @@ func (l indexLog) adoptSome(ctx context.Context, top entryID, found []rueidis.Re
 	e := &indexEntry{}
 	b := indexBatch{flags: flagAdopted, leaderEpoch: l.epoch, maxTimestamp: record.NoTimestamp, producerID: record.NoProducerID}
 	var last entryID
+	var largest int64
 	for i := range found {
 		id, fields, err := entryParts(&found[i])
 		if err != nil {
@@ -146,6 +147,7 @@ func (l indexLog) adoptSome(ctx context.Context, top entryID, found []rueidis.Re
 			b.baseTimestamp, b.maxTimestamp = r.Timestamp, r.Timestamp
 		}
 		size, _ := words.size()
+		largest = max(largest, size)
 		b.count, b.bytes, b.maxTimestamp = b.count+1, b.bytes+size, max(b.maxTimestamp, r.Timestamp)
 		if n := len(e.runs); n > 0 && last.after() == id && last.ms == id.ms {
 			e.runs[n-1].count++
@@ -159,7 +161,7 @@ func (l indexLog) adoptSome(ctx context.Context, top entryID, found []rueidis.Re
 	epochs := store.AddEpoch(l.tail.epochs, l.epoch, l.tail.next)
 	l.mu.Unlock()
 	r, err := l.change(ctx, "adopt entries of", adoptScript, []string{l.keys.index},
-		top.String(), last.String(), decimal(b.count), decimal(b.maxTimestamp), decimal(b.bytes), e.runs[0].first.String(), rueidis.BinaryString(e.body()), formatEpochs(epochs))
+		top.String(), last.String(), decimal(b.count), decimal(b.maxTimestamp), decimal(b.bytes), e.runs[0].first.String(), rueidis.BinaryString(e.body()), formatEpochs(epochs), decimal(largest))
 	if err != nil {
 		return false, 0, err
 	}
@@ -170,16 +172,17 @@ func (l indexLog) adoptSome(ctx context.Context, top entryID, found []rueidis.Re
 	if truth.top, truth.indexState, err = parseIndexState(r[1].text()); err != nil {
 		return false, 0, err
 	}
-	l.learn(truth)
+	l.learn(truth, largest)
 	return truth.top != last, b.bytes, nil
 }
 
-// learn takes in where the log ends after entries of others were adopted.
-func (l indexLog) learn(truth indexTruth) {
+// learn takes in where the log ends after entries of others were adopted, and how large the largest is.
+func (l indexLog) learn(truth indexTruth, largest int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.tail.epochs = store.AddEpoch(l.tail.epochs, l.epoch, l.tail.next)
 	l.tail.count += truth.added - l.tail.added
+	l.tail.largest = max(l.tail.largest, largest)
 	l.tail.apply(truth)
 	l.unsaved++
 }

@@ -123,7 +123,7 @@ func (l indexLog) declined(what string, tx *transaction, token, lastID, why stri
 	if err != nil {
 		return fmt.Errorf("%w: %s: the stream is gone: %s%s", store.ErrStorage, what, why, conn.WayOut(why))
 	}
-	if len(tx.index.runs) == 0 || last.less(tx.index.runs[0].first) && why != adoptFirst && !strings.Contains(why, "smaller than") {
+	if len(tx.index.runs) == 0 || strings.HasPrefix(why, l.keys.index) || last.less(tx.index.runs[0].first) && why != adoptFirst && !strings.Contains(why, "smaller than") {
 		return fmt.Errorf("%w: %s: %s%s", store.ErrStorage, what, why, conn.WayOut(why))
 	}
 	l.pace.conflict()
@@ -148,6 +148,9 @@ func (l indexLog) commit(tx *transaction) {
 		l.tail.apply(indexTruth{t.next + records, tx.to.top, indexState{t.added + tx.index.records(), max(t.maxTimestamp, tx.to.maxTimestamp), t.size + tx.to.size - tx.from.size}})
 		if tx.to.top.less(t.top) {
 			l.tail.top = t.top
+		}
+		if before.added < t.added { // No entry that it has adopted is larger than all of them.
+			l.tail.largest = max(l.tail.largest, t.size-before.size)
 		}
 	} else {
 		l.tail.size += before.size - tx.from.size

@@ -1,5 +1,7 @@
 package redis
 
+import "strconv"
+
 // stateFunction is the part of scripts that read and write the state of an indexed log. The
 // numbers are below 2^53.
 const stateFunction = `
@@ -50,8 +52,8 @@ end
 local limit = 2 ^ 52
 local function adopt(entries, s, epoch)
   local runs, first, count, ms, seq = {}, nil, 0, nil, nil
-  local base, largest, bytes
-  bytes = 0
+  local base, largest, bytes, size
+  bytes, size = 0, 0
   local function close()
     if first then runs[#runs + 1] = varint(count) .. varint(#first) .. first end
   end
@@ -66,27 +68,38 @@ local function adopt(entries, s, epoch)
     end
     ms, seq = m, n
     local ts
-    bytes = bytes + 16
+    local own = 16
     for k = 1, #e[2], 2 do
       local name, v = e[2][k], e[2][k + 1]
-      bytes = bytes + #name + #v
+      own = own + #name + #v
       if name == 'timestamp' and not ts and string.match(v, '^[+-]?%d+$') and math.abs(tonumber(v)) <= limit then ts = tonumber(v) end
     end
+    bytes, size = bytes + own, math.max(size, own)
     ts = ts or math.min(tonumber(m), limit)
     base = base or ts
     largest = math.max(largest or ts, ts)
   end
   close()
   s.top, s.added, s.size, s.maxts = entries[#entries][1], s.added + #entries, s.size + bytes, later(s.maxts, text(largest))
-  return varint(#runs) .. table.concat(runs) .. varint(1) .. varint(#entries) .. string.char(8) .. varint(epoch + 1) .. zigzag(base) .. zigzag(largest) .. varint(bytes)
+  return varint(#runs) .. table.concat(runs) .. varint(1) .. varint(#entries) .. string.char(8) .. varint(epoch + 1) .. zigzag(base) .. zigzag(largest) .. varint(bytes), size
 end
 `
 
-// maxAdopted is how many entries of others an append adopts by the way, and adoptFirst the reason
-// why one is refused that has more of them below its ids.
+// enlargeFunction is the part that notes the size of the largest entry.
+const enlargeFunction = `
+local function enlarge(n)
+  if n > (tonumber(redis.call('HGET', KEYS[2], 'largest')) or 0) then redis.call('HSET', KEYS[2], 'largest', text(n)) end
+end
+`
+
+// maxAdopted is how many entries of others an append adopts by the way, adoptedAtOnce how many it reads at once, since
+// no one knows how large they are, and adoptedBytes after how many bytes it reads no more. adoptFirst is the reason why one
+// is refused that has more of them below its ids.
 const (
-	maxAdopted = "64"
-	adoptFirst = "there are more entries of others"
+	maxAdopted    = 64
+	adoptedAtOnce = 8
+	adoptedBytes  = 1 << 20
+	adoptFirst    = "there are more entries of others"
 )
 
 // appendIndexScript is the first command of an append's transaction in the indexed layout;
@@ -111,26 +124,34 @@ const (
 // the time, the log end offset that it builds upon, how many offsets and data
 // entries it has, its last id or nothing, its first id or -, its largest timestamp, its bytes, the body of
 // its index entry, meta fields and values, of which the first is the token.
-var appendIndexScript = newScript(stateFunction + adoptFunction + `
+var appendIndexScript = newScript(stateFunction + adoptFunction + enlargeFunction + `
 local m, why, last = redis.pcall('HMGET', KEYS[2], 'n', 'end', 's'), nil, nil
 local n = m[1]
 if not m.err and n == ARGV[1] then
   local e, s = tonumber(m[2]), state(m[3])
-  local exact = m[2] == ARGV[4]
+  local exact, large = m[2] == ARGV[4], 0
   local function store(...)
     redis.call('HSET', KEYS[2], 'end', text(e), 's', state_text(s), ...)
+    if large > 0 then enlarge(large) end
   end
   if not s or not e or e < tonumber(ARGV[4]) then
     why, last = 'it ends at ' .. tostring(m[2]) .. ', and its state is ' .. tostring(m[3]), ARGV[2]
   elseif ARGV[7] ~= '' and redis.pcall('XSETID', KEYS[4], s.top).err then
-    local found = redis.pcall('XRANGE', KEYS[4], '(' .. s.top, '+', 'COUNT', ` + maxAdopted + `)
-    if not found.err and #found > 0 then
-      local first = found[1][1]
-      local body = adopt(found, s, tonumber(string.match(n, '^-?%d+')))
+    local found, bytes, some = {}, 0, nil
+    repeat
+      some = redis.pcall('XRANGE', KEYS[4], '(' .. (#found > 0 and found[#found][1] or s.top), '+', 'COUNT', ` + strconv.Itoa(adoptedAtOnce) + `)
+      for _, x in ipairs(some) do
+        found[#found + 1] = x
+        for _, v in ipairs(x[2]) do bytes = bytes + #v end
+      end
+    until #some < ` + strconv.Itoa(adoptedAtOnce) + ` or #found >= ` + strconv.Itoa(maxAdopted) + ` or bytes >= ` + strconv.Itoa(adoptedBytes) + `
+    if #found > 0 then
+      local first, body = found[1][1], nil
+      body, large = adopt(found, s, tonumber(string.match(n, '^-?%d+')))
       e, exact = e + #found, false
       why = index(KEYS[3], e, s, first, body)
       if why then last = ARGV[2] else store(unpack(ARGV, 14)) end
-      if not why and #found == ` + maxAdopted + ` and redis.pcall('XSETID', KEYS[4], s.top).err then why = '` + adoptFirst + `' end
+      if not why and #some == ` + strconv.Itoa(adoptedAtOnce) + ` and redis.pcall('XSETID', KEYS[4], s.top).err then why = '` + adoptFirst + `' end
     end
     if not why then
       local r = redis.pcall('XSETID', KEYS[4], ARGV[2])
@@ -182,8 +203,8 @@ if tonumber(redis.call('HGET', KEYS[2], 'end')) < tonumber(ARGV[2]) then return 
 //
 // Keys: stream, meta, index. Arguments: owner, end, the last id that the index covers, the last of
 // the entries, how many they are, their largest timestamp, their bytes, the first of them, the
-// body, and the leader epochs.
-const adoptScript = evenWhenFull + stateFunction + knownFunction + `
+// body, the leader epochs, and the size of the largest.
+const adoptScript = evenWhenFull + stateFunction + enlargeFunction + knownFunction + `
 local m = redis.call('HMGET', KEYS[2], 'end', 's')
 local e, s = tonumber(m[1]), state(m[2])
 if not s or not e then return {'state', tostring(m[2])} end
@@ -194,6 +215,7 @@ s.top, s.added, s.size, s.maxts = ARGV[4], s.added + count, s.size + tonumber(AR
 local why = index(KEYS[3], e, s, ARGV[8], ARGV[9])
 if why then return {'index', why} end
 redis.call('HSET', KEYS[2], 'end', text(e), 's', state_text(s), 'epochs', ARGV[10])
+enlarge(tonumber(ARGV[11]))
 return {'ok', text(e), state_text(s)}
 `
 
