@@ -42,7 +42,7 @@ BUILDFLAGS := $(if $(shell git rev-parse -q --verify HEAD 2>/dev/null),,-buildvc
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run build test lint fmt unit race fuzz sim e2e copies cuts reconciles interop bench bench-kafka release packages generate ci clean fresh setup nightly matrix
+.PHONY: help run build test lint fmt unit race fuzz sim e2e copies cuts reconciles zombies interop bench bench-kafka release packages generate ci clean fresh setup nightly matrix
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
@@ -112,6 +112,10 @@ reconciles: setup ## Kill brokers while consumer groups reconcile (make reconcil
 		(cd $(CLIENTS) && INTEROP_STORE=$$store go test . -count=1 -timeout 0 -run TestReconciliationsSurviveKills -v -args -reconciles $(N) -reconcile-seed $(SEED)) || exit 1; \
 	done
 
+zombies: N = 100
+zombies: ## Freeze brokers beyond their lease, in the middle of appends (make zombies N=100 SEED=1)
+	go test ./cmd/muster -count=1 -timeout 0 -run TestZombiesWriteNothing -v -args -zombies $(N) -zombie-seed $(SEED)
+
 interop: build ## Run clients of every language against the broker and write docs/clients.md (make interop STORES=disk ROWS=Java)
 	@scripts/setup interop
 	go run ./interop/matrix -stores "$(STORES)" -rows "$(ROWS)" -write docs/clients.md
@@ -151,7 +155,7 @@ nightly: setup ## Run what make test takes samples of, whole: all stores, all cl
 	$(MAKE) interop STORES="disk redis"
 	$(MAKE) sim N=$(N)
 	$(MAKE) fuzz T=1m
-	$(MAKE) cuts model copies reconciles packages
+	$(MAKE) cuts model copies reconciles zombies packages
 
 ci: setup fresh test fuzz ## Run test and a short fuzz, and check that generated files are up to date
 

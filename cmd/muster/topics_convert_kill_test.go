@@ -20,6 +20,7 @@ type process struct {
 	t       *testing.T
 	redis   *redistest.Server
 	address string
+	node    int
 	running *exec.Cmd
 }
 
@@ -28,7 +29,7 @@ func (p *process) start() {
 	program, err := os.Executable()
 	must(p.t, err)
 	p.running = exec.CommandContext(p.t.Context(), program, "serve", "--store", p.redis.URL(), "--listen", p.address,
-		"--set", "node.id=1", "--set", "broker.session.timeout.ms=1000", "--set", "broker.heartbeat.interval.ms=200")
+		"--set", fmt.Sprint("node.id=", p.node), "--set", "broker.session.timeout.ms=1000", "--set", "broker.heartbeat.interval.ms=200")
 	p.running.Env = append(os.Environ(), asMain+"=1")
 	must(p.t, p.running.Start())
 }
@@ -44,7 +45,7 @@ func TestAConversionWhoseBrokerIsKilledIsTakenUpAgain(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it is about processes, which other tests have under race")
 	}
-	p := &process{t: t, redis: redistest.Single(t), address: freeAddress(t)}
+	p := &process{t: t, redis: redistest.Single(t), address: freeAddress(t), node: 1}
 	p.start()
 	t.Cleanup(p.kill)
 	s := &shell{t, p.address}

@@ -70,7 +70,8 @@ func (c *Controller) SetLayout(ctx context.Context, name, layout string) error {
 			return metadata.Refuse(kerr.UnknownTopicOrPartition, "there is no topic %q", name)
 		}
 		t := *old
-		t.Set = maps.Clone(old.Set)
+		t.Set = map[string]string{}
+		maps.Copy(t.Set, old.Set)
 		t.Set[layoutSetting] = layout
 		edit := image.Edit()
 		edit.PutTopic(t)

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -35,4 +36,41 @@ func TestAnAppendThatAdoptsAndIsRefusedWritesItsEpoch(t *testing.T) {
 			b.wantSound()
 		})
 	}
+}
+
+func TestADeposedLeaderAdoptsNothing(t *testing.T) {
+	b := newBed(t, inIndex)
+	l := b.open(1)
+	b.append(l, b.valued("0"))
+	next := b.openIn(b.newStore(single(t), Options{}), 2)
+	b.do("XADD", b.keys().stream, "*", "value", "theirs")
+	if _, err := l.(store.Refresher).Refresh(b.ctx); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("%v", err)
+	}
+	if end := b.do("HGET", b.keys().meta, "end"); end != "1" {
+		t.Errorf("the log ends at %s", end)
+	}
+	if end := b.refresh(next); end != 2 {
+		t.Errorf("the next leader says it ends at %d", end)
+	}
+	b.wantSound()
+}
+
+// A reply to an adoption may be lost; the next one finds that it was done, and where the log ends.
+func TestAnAdoptionWhoseReplyWasLostIsNotDoneAgain(t *testing.T) {
+	b := newBed(t, inIndex)
+	l := b.open(1)
+	b.append(l, b.valued("0"))
+	before := l.(indexLog).tail
+	b.do("XADD", b.keys().stream, "*", "value", "1")
+	b.do("XADD", b.keys().stream, "*", "value", "2")
+	b.refresh(l)
+	l.(indexLog).tail = before
+	if end := b.refresh(l); end != 3 {
+		t.Errorf("the log ends at %d", end)
+	}
+	if got := b.values(l); !slices.Equal(got, []string{"0", "1", "2"}) {
+		t.Errorf("%q", got)
+	}
+	b.wantSound()
 }
