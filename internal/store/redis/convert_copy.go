@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -70,11 +71,18 @@ func (l batchLog) Prepare(ctx context.Context, span time.Duration) (records int6
 	l.maintain.Lock()
 	defer l.maintain.Unlock()
 	c := &copying{batchLog: l, step: func() error { return nil }}
-	if err := c.begin(ctx); err != nil {
-		return 0, false, err
+	if err = c.begin(ctx); err == nil {
+		done, err = c.extend(ctx, span)
 	}
-	done, err = c.extend(ctx, span)
-	return c.have.added, done, err
+	return c.have.added, done, c.roomless(ctx, err)
+}
+
+// roomless removes the copy if Redis is full: no one else could write until it expires.
+func (c *copying) roomless(ctx context.Context, err error) error {
+	if err == nil || !strings.Contains(err.Error(), "OOM ") {
+		return err
+	}
+	return errors.Join(fmt.Errorf("%w: a copy does not fit: %w", store.ErrNotConvertible, err), c.dropCopy(ctx))
 }
 
 // Convert implements store.Convertible.
@@ -85,7 +93,7 @@ func (l batchLog) Convert(ctx context.Context) error {
 func (l batchLog) convert(ctx context.Context, step func() error) error {
 	l.maintain.Lock()
 	c := &copying{batchLog: l, step: step}
-	err := c.run(ctx)
+	err := c.roomless(ctx, c.run(ctx))
 	l.maintain.Unlock()
 	if c.changing {
 		l.end()

@@ -459,3 +459,33 @@ func TestAPreviewOfACopyChangesNothing(t *testing.T) {
 		t.Error("it has begun")
 	}
 }
+
+// A copy that does not fit goes, so that others can write again.
+func TestACopyThatFillsRedisIsRemoved(t *testing.T) {
+	o := newBatched(t, redistest.Single(t, "maxmemory-policy noeviction").URL())
+	value := strings.Repeat("v", 100<<10)
+	for range 100 {
+		o.append(o.log, o.valued(value))
+	}
+	o.do("CONFIG", "SET", "maxmemory", "16mb")
+	for name, try := range map[string]func() error{
+		"prepare": func() error { _, _, err := o.log.(store.Convertible).Prepare(o.ctx, forever); return err },
+		"convert": func() error { return convertIt(o.log) },
+	} {
+		if err := try(); !errors.Is(err, store.ErrNotConvertible) || !strings.Contains(err.Error(), "maxmemory") {
+			t.Errorf("%s: %v", name, err)
+		}
+		redistest.Eventually(t, "the copy to be gone", func() bool { return o.do("EXISTS", o.keys().copied, o.keys().conversion) == "0" })
+		redistest.Eventually(t, "room", func() bool { // What was unlinked is freed in the background.
+			if _, err := o.log.Append(o.ctx, o.valued("v")); err == nil {
+				return true
+			}
+			o.reopen()
+			return false
+		})
+	}
+	want := o.pictureOf(o.log)
+	o.do("CONFIG", "SET", "maxmemory", "0")
+	must(t, convertIt(o.log))
+	o.converted(want)
+}
