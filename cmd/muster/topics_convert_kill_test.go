@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -95,7 +96,8 @@ func TestAConversionWhoseBrokerIsKilledIsTakenUpAgain(t *testing.T) {
 		p.start()
 		redistest.Eventually(t, "the conversion to be done", func() bool {
 			again := s.run("topics", "convert", topic, "--to", "indexed", "--execute")
-			return again.code == exitOK
+			// From layout log there is nothing left to do after the last step, not even an offset to translate.
+			return again.code == exitOK || at == 5 && c.from == "log" && strings.Contains(again.err, "is in layout indexed already")
 		})
 		s.run("topics", "check", topic).ok()
 		w.atLeast(w.count() + 20)
