@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"muster/internal/redistest"
 	"muster/internal/store"
 )
 
@@ -72,5 +73,19 @@ func TestAnAdoptionWhoseReplyWasLostIsNotDoneAgain(t *testing.T) {
 	if got := b.values(l); !slices.Equal(got, []string{"0", "1", "2"}) {
 		t.Errorf("%q", got)
 	}
+	b.wantSound()
+}
+
+// What Redis clients have added before Redis was full is there for consumers.
+func TestEntriesOfOthersAreAdoptedInAFullRedis(t *testing.T) {
+	b := newBedAt(t, redistest.Single(t, "maxmemory-policy noeviction").URL(), inIndex)
+	l := b.open(1)
+	b.append(l, b.valued("0"))
+	b.do("XADD", b.keys().stream, "*", "value", "1")
+	b.do("CONFIG", "SET", "maxmemory", "1kb")
+	if end := b.refresh(l); end != 2 {
+		t.Errorf("the log ends at %d", end)
+	}
+	b.do("CONFIG", "SET", "maxmemory", "0")
 	b.wantSound()
 }
