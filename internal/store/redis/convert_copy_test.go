@@ -365,7 +365,15 @@ func TestACopyThatAnotherWentOnWithIsLeftAlone(t *testing.T) {
 	if now := o.do("XLEN", o.keys().copied); now != n {
 		t.Errorf("the copy has %s records, and had %s", now, n)
 	}
-	o.do("DEL", o.keys().conversion) // As if it had expired.
+	must(t, slow.begin(o.ctx))
+	o.do("DEL", o.keys().conversion, o.keys().copied) // As if they had expired, and another had begun anew.
+	must(t, (&copying{batchLog: l, step: slow.step}).begin(o.ctx))
+	o.fill()
+	if _, err := slow.extend(o.ctx, forever); !errors.Is(err, store.ErrStorage) || o.do("XLEN", o.keys().copied) != "0" {
+		t.Errorf("it goes on where nothing is: %v", err)
+	}
+	must(t, (&copying{batchLog: l, step: slow.step}).begin(o.ctx))
+	o.do("DEL", o.keys().conversion) // As if one had expired.
 	want := o.pictureOf(o.log)
 	must(t, convertIt(o.log))
 	o.converted(want)
