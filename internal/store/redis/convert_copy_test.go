@@ -156,6 +156,11 @@ func (o *batched) converted(want picture) store.Pipelined {
 		o.Error("it is said to have had other offsets")
 	}
 	k := o.keys()
+	for _, key := range []string{k.stream, k.index} {
+		if ttl := o.do("TTL", key); ttl != "-1" {
+			o.Errorf("%s expires in %s s", key, ttl)
+		}
+	}
 	if n := o.do("EXISTS", k.copied, k.conversion, k.copiedHeld, k.replaced); n != "0" {
 		o.Errorf("%s keys are left over", n)
 	}
