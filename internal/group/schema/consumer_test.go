@@ -295,6 +295,10 @@ func FuzzDecode(f *testing.F) {
 		key, value := randomConsumerRecord(rng).Encode()
 		f.Add(key, value, value == nil)
 	}
+	for range 50 {
+		key, value := randomStreamsRecord(rng).Encode()
+		f.Add(key, value, value == nil)
+	}
 	// Very many small things.
 	f.Add([]byte("\x00\x05\x00\x00\x00\x00"), append([]byte("\x00\x00\x00\x00\x01\x01\xc1\xb8\x02"), strings.Repeat("\x01", 50_000)...), false)
 	f.Add([]byte("\x00\x07\x00\x00\x00\x00"), append([]byte("\x00\x00\x91\x4e"), strings.Repeat("1234567890123456\x01\x00", 10_000)...), false)

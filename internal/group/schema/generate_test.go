@@ -45,21 +45,24 @@ var types = map[string]struct {
 	readP, readF string // the method that reads it
 	zero         string // what a tagged field has that is left out
 }{
-	"int8":     {"int8", "1", 1, "appendInt8", "appendInt8", "int8()", "int8()", "0"},
-	"int16":    {"int16", "2", 2, "appendInt16", "appendInt16", "int16()", "int16()", "0"},
-	"count":    {"int16", "2", 2, "appendInt16", "appendInt16", "int16()", "int16()", "0"},
-	"int32":    {"int32", "4", 4, "appendInt32", "appendInt32", "int32()", "int32()", "0"},
-	"int64":    {"int64", "8", 8, "appendInt64", "appendInt64", "int64()", "int64()", "0"},
-	"millis":   {"time.Duration", "8", 8, "appendMillis", "appendMillis", "millis()", "millis()", "0"},
-	"start":    {"machine.TxnStart", "8", 8, "appendStart", "appendStart", "start()", "start()", "0"},
-	"uuid":     {"metadata.TopicID", "16", 16, "appendUUID", "appendUUID", "uuid()", "uuid()", "metadata.TopicID{}"},
-	"string":   {"string", "stringSize(%s)", 1, "appendPlain", "appendString", "plain()", "string()", `""`},
-	"long":     {"string", "listOverhead+len(%s)", 1, "appendPlain", "appendString", "plain()", "long()", `""`},
-	"*string":  {"*string", "nullableSize(%s)", 1, "appendPlainNullable", "appendNullable", "plainNullable()", "nullable()", "nil"},
-	"[]byte":   {"[]byte", "listOverhead+len(%s)", 1, "appendPlainBytes", "appendBytes", "plainBytes()", "bytes()", ""},
-	"[]string": {"[]string", "stringsSize(%s)", 1, "", "appendStrings", "", "strings()", ""},
-	"[]int32":  {"[]int32", "listOverhead+4*len(%s)", 1, "", "appendInt32s", "", "int32s(false)", ""},
-	"?[]int32": {"[]int32", "listOverhead+4*len(%s)", 1, "", "appendInt32s", "", "int32s(true)", ""},
+	"int8":        {"int8", "1", 1, "appendInt8", "appendInt8", "int8()", "int8()", "0"},
+	"int16":       {"int16", "2", 2, "appendInt16", "appendInt16", "int16()", "int16()", "0"},
+	"count":       {"int16", "2", 2, "appendInt16", "appendInt16", "int16()", "int16()", "0"},
+	"int32":       {"int32", "4", 4, "appendInt32", "appendInt32", "int32()", "int32()", "0"},
+	"int64":       {"int64", "8", 8, "appendInt64", "appendInt64", "int64()", "int64()", "0"},
+	"millis":      {"time.Duration", "8", 8, "appendMillis", "appendMillis", "millis()", "millis()", "0"},
+	"start":       {"machine.TxnStart", "8", 8, "appendStart", "appendStart", "start()", "start()", "0"},
+	"uuid":        {"metadata.TopicID", "16", 16, "appendUUID", "appendUUID", "uuid()", "uuid()", "metadata.TopicID{}"},
+	"string":      {"string", "stringSize(%s)", 1, "appendPlain", "appendString", "plain()", "string()", `""`},
+	"long":        {"string", "listOverhead+len(%s)", 1, "appendPlain", "appendString", "plain()", "long()", `""`},
+	"*string":     {"*string", "nullableSize(%s)", 1, "appendPlainNullable", "appendNullable", "plainNullable()", "nullable()", "nil"},
+	"[]byte":      {"[]byte", "listOverhead+len(%s)", 1, "appendPlainBytes", "appendBytes", "plainBytes()", "bytes()", ""},
+	"[]string":    {"[]string", "stringsSize(%s)", 1, "", "appendStrings", "", "strings()", ""},
+	"[]int32":     {"[]int32", "listOverhead+4*len(%s)", 1, "", "appendInt32s", "", "int32s(false)", ""},
+	"[]int16":     {"[]int16", "listOverhead+2*len(%s)", 1, "", "appendInt16s", "", "int16s()", ""},
+	"*Endpoint":   {"*Endpoint", "endpointSize(%s)", 1, "", "appendEndpoint", "", "endpoint()", "nil"},
+	"?[]KeyValue": {"[]KeyValue", "keyValuesSize(%s)", 1, "", "appendKeyValues", "", "keyValues()", ""},
+	"?[]int32":    {"[]int32", "listOverhead+4*len(%s)", 1, "", "appendInt32s", "", "int32s(true)", ""},
 }
 
 type writer struct{ strings.Builder }
@@ -433,6 +436,9 @@ func (c *codec) appends() {
 		size := types[f.typ].size
 		if f.typ == "?[]int32" {
 			size = "int32sSize(v." + f.name + ")"
+		}
+		if f.typ == "?[]KeyValue" {
+			size = "keyValuesSize(v." + f.name + ")"
 		}
 		c.line("if %s {\nb = appendUvarint(appendUvarint(b, %d), %s)\nb = %s(b, v.%s)\n}", c.isSet(f), f.tag-1, size, types[f.typ].flex, f.name)
 	}

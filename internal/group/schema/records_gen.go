@@ -27,6 +27,18 @@ func decode(version uint16, key *decoder, value []byte) (machine.Record, error) 
 		return decodeConsumerCurrentRecord(key, value)
 	case 16:
 		return decodeConsumerRegexRecord(key, value)
+	case 17:
+		return decodeStreamsEpochRecord(key, value)
+	case 19:
+		return decodeStreamsMemberRecord(key, value)
+	case 20:
+		return decodeStreamsTargetEpochRecord(key, value)
+	case 21:
+		return decodeStreamsTargetRecord(key, value)
+	case 22:
+		return decodeStreamsCurrentRecord(key, value)
+	case 23:
+		return decodeStreamsTopologyRecord(key, value)
 	case 1000:
 		return decodeRebalanceRecord(key, value)
 	case 1001:
@@ -911,6 +923,705 @@ func (v *ConsumerRegex) read(d *decoder) {
 	}
 }
 
+// StreamsEpochRecord is the epoch of a streams group.
+type StreamsEpochRecord struct {
+	Group string
+	Value *StreamsEpoch // nil for a tombstone
+}
+
+// GroupID implements Record.
+func (r *StreamsEpochRecord) GroupID() string { return r.Group }
+
+// Kind implements Record.
+func (*StreamsEpochRecord) Kind() Kind { return Streams }
+
+// IsTombstone implements Record.
+func (r *StreamsEpochRecord) IsTombstone() bool { return r.Value == nil }
+
+// Size implements machine.Record.
+func (r *StreamsEpochRecord) Size() int {
+	n := 2 + plainSize(r.Group)
+	if r.Value != nil {
+		n += 2 + r.Value.size()
+	}
+	return n
+}
+
+// Encode implements machine.Record.
+func (r *StreamsEpochRecord) Encode() (key, value []byte) {
+	key = appendPlain(appendInt16(buffer(4+len(r.Group)), 17), r.Group)
+	if r.Value == nil {
+		return key, nil
+	}
+	const version = 0
+	return key, r.Value.append(appendInt16(buffer(2+r.Value.size()), version))
+}
+
+func decodeStreamsEpochRecord(key *decoder, value []byte) (machine.Record, error) {
+	r := &StreamsEpochRecord{Group: key.name()}
+	if err := key.end(); err != nil {
+		return badKey(17, err)
+	}
+	if value == nil {
+		return r, nil
+	}
+	d := decoder{b: value}
+	version := d.int16()
+	if d.err == nil && (version < 0 || version >= 1) {
+		return otherVersion(17, version, true)
+	}
+	r.Value = &StreamsEpoch{}
+	r.Value.read(&d)
+	if err := d.end(); err != nil {
+		return badValue(17, err)
+	}
+	return r, nil
+}
+
+// StreamsEpoch is the epoch of a streams group, with a hash of the topics that its
+// topology needs, the epoch of the topology that was found to have all of them, -1 for
+// none, and the settings of the assignor.
+type StreamsEpoch struct {
+	Epoch     int32
+	Hash      int64
+	Validated int32
+	Configs   []KeyValue
+}
+
+func (v *StreamsEpoch) size() int {
+	n := 4 + 8 + 4 + tagOverhead + keyValuesSize(v.Configs) + tagOverhead + 1
+	return n
+}
+
+func (v *StreamsEpoch) append(b []byte) []byte {
+	b = appendInt32(b, v.Epoch)
+	b = appendInt64(b, v.Hash)
+	n := 0
+	if v.Validated != -1 {
+		n++
+	}
+	if len(v.Configs) > 0 {
+		n++
+	}
+	b = appendUvarint(b, n)
+	if v.Validated != -1 {
+		b = appendUvarint(appendUvarint(b, 0), 4)
+		b = appendInt32(b, v.Validated)
+	}
+	if len(v.Configs) > 0 {
+		b = appendUvarint(appendUvarint(b, 1), keyValuesSize(v.Configs))
+		b = appendKeyValues(b, v.Configs)
+	}
+	return b
+}
+
+func (v *StreamsEpoch) read(d *decoder) {
+	v.Epoch = d.int32()
+	v.Hash = d.int64()
+	v.Validated = -1
+	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
+		switch tag, field := d.tagged(); tag {
+		case 0:
+			v.Validated = field.int32()
+			d.read(&field)
+		case 1:
+			v.Configs = field.keyValues()
+			d.read(&field)
+		}
+	}
+}
+
+// StreamsMemberRecord is what a member of a streams group has said of itself.
+type StreamsMemberRecord struct {
+	Group  string
+	Member string
+	Value  *StreamsMember // nil for a tombstone
+}
+
+// GroupID implements Record.
+func (r *StreamsMemberRecord) GroupID() string { return r.Group }
+
+// Kind implements Record.
+func (*StreamsMemberRecord) Kind() Kind { return Streams }
+
+// IsTombstone implements Record.
+func (r *StreamsMemberRecord) IsTombstone() bool { return r.Value == nil }
+
+// Size implements machine.Record.
+func (r *StreamsMemberRecord) Size() int {
+	n := 2 + plainSize(r.Group)
+	n += plainSize(r.Member)
+	if r.Value != nil {
+		n += 2 + r.Value.size()
+	}
+	return n
+}
+
+// Encode implements machine.Record.
+func (r *StreamsMemberRecord) Encode() (key, value []byte) {
+	key = appendPlain(appendInt16(buffer(4+len(r.Group)+2+len(r.Member)), 19), r.Group)
+	key = appendPlain(key, r.Member)
+	if r.Value == nil {
+		return key, nil
+	}
+	const version = 0
+	return key, r.Value.append(appendInt16(buffer(2+r.Value.size()), version))
+}
+
+func decodeStreamsMemberRecord(key *decoder, value []byte) (machine.Record, error) {
+	r := &StreamsMemberRecord{Group: key.name()}
+	r.Member = key.name()
+	if err := key.end(); err != nil {
+		return badKey(19, err)
+	}
+	if value == nil {
+		return r, nil
+	}
+	d := decoder{b: value}
+	version := d.int16()
+	if d.err == nil && (version < 0 || version >= 1) {
+		return otherVersion(19, version, true)
+	}
+	r.Value = &StreamsMember{}
+	r.Value.read(&d)
+	if err := d.end(); err != nil {
+		return badValue(19, err)
+	}
+	return r, nil
+}
+
+// StreamsMember is what a member of a streams group has said of itself.
+type StreamsMember struct {
+	Instance               *string
+	Rack                   *string
+	ClientID               string
+	Host                   string
+	RebalanceTimeoutMillis int32
+	TopologyEpoch          int32
+	Process                string    // the instance of the application, which has a member for each thread
+	Endpoint               *Endpoint // nil unless it answers queries
+	Tags                   []KeyValue
+}
+
+func (v *StreamsMember) size() int {
+	n := nullableSize(v.Instance) + nullableSize(v.Rack) + stringSize(v.ClientID) + stringSize(v.Host) + 4 + 4 + stringSize(v.Process) + endpointSize(v.Endpoint) + listOverhead + 1
+	for i := range v.Tags {
+		n += v.Tags[i].size()
+	}
+	return n
+}
+
+func (v *StreamsMember) append(b []byte) []byte {
+	b = appendNullable(b, v.Instance)
+	b = appendNullable(b, v.Rack)
+	b = appendString(b, v.ClientID)
+	b = appendString(b, v.Host)
+	b = appendInt32(b, v.RebalanceTimeoutMillis)
+	b = appendInt32(b, v.TopologyEpoch)
+	b = appendString(b, v.Process)
+	b = appendEndpoint(b, v.Endpoint)
+	b = appendLength(b, len(v.Tags))
+	for i := range v.Tags {
+		b = v.Tags[i].append(b)
+	}
+	return append(b, 0)
+}
+
+func (v *StreamsMember) read(d *decoder) {
+	v.Instance = d.nullable()
+	v.Rack = d.nullable()
+	v.ClientID = d.string()
+	v.Host = d.string()
+	v.RebalanceTimeoutMillis = d.int32()
+	v.TopologyEpoch = d.int32()
+	v.Process = d.string()
+	v.Endpoint = d.endpoint()
+	if n := d.elements(3); n > 0 {
+		v.Tags = make([]KeyValue, n)
+	}
+	for i := range v.Tags {
+		v.Tags[i].read(d)
+	}
+	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
+		d.tagged()
+	}
+}
+
+// StreamsTargetEpochRecord is the group epoch that the target assignment is of.
+type StreamsTargetEpochRecord struct {
+	Group string
+	Value *StreamsTargetEpoch // nil for a tombstone
+}
+
+// GroupID implements Record.
+func (r *StreamsTargetEpochRecord) GroupID() string { return r.Group }
+
+// Kind implements Record.
+func (*StreamsTargetEpochRecord) Kind() Kind { return Streams }
+
+// IsTombstone implements Record.
+func (r *StreamsTargetEpochRecord) IsTombstone() bool { return r.Value == nil }
+
+// Size implements machine.Record.
+func (r *StreamsTargetEpochRecord) Size() int {
+	n := 2 + plainSize(r.Group)
+	if r.Value != nil {
+		n += 2 + r.Value.size()
+	}
+	return n
+}
+
+// Encode implements machine.Record.
+func (r *StreamsTargetEpochRecord) Encode() (key, value []byte) {
+	key = appendPlain(appendInt16(buffer(4+len(r.Group)), 20), r.Group)
+	if r.Value == nil {
+		return key, nil
+	}
+	const version = 0
+	return key, r.Value.append(appendInt16(buffer(2+r.Value.size()), version))
+}
+
+func decodeStreamsTargetEpochRecord(key *decoder, value []byte) (machine.Record, error) {
+	r := &StreamsTargetEpochRecord{Group: key.name()}
+	if err := key.end(); err != nil {
+		return badKey(20, err)
+	}
+	if value == nil {
+		return r, nil
+	}
+	d := decoder{b: value}
+	version := d.int16()
+	if d.err == nil && (version < 0 || version >= 1) {
+		return otherVersion(20, version, true)
+	}
+	r.Value = &StreamsTargetEpoch{}
+	r.Value.read(&d)
+	if err := d.end(); err != nil {
+		return badValue(20, err)
+	}
+	return r, nil
+}
+
+// StreamsTargetEpoch is the group epoch of the target assignment, and when that was
+// made, in milliseconds; zero if it is not known.
+type StreamsTargetEpoch struct {
+	Epoch     int32
+	Timestamp int64
+}
+
+func (v *StreamsTargetEpoch) size() int {
+	n := 4 + 8 + tagOverhead + 1
+	return n
+}
+
+func (v *StreamsTargetEpoch) append(b []byte) []byte {
+	b = appendInt32(b, v.Epoch)
+	n := 0
+	if v.Timestamp != 0 {
+		n++
+	}
+	b = appendUvarint(b, n)
+	if v.Timestamp != 0 {
+		b = appendUvarint(appendUvarint(b, 0), 8)
+		b = appendInt64(b, v.Timestamp)
+	}
+	return b
+}
+
+func (v *StreamsTargetEpoch) read(d *decoder) {
+	v.Epoch = d.int32()
+	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
+		switch tag, field := d.tagged(); tag {
+		case 0:
+			v.Timestamp = field.int64()
+			d.read(&field)
+		}
+	}
+}
+
+// StreamsTargetRecord is the target assignment of a member.
+type StreamsTargetRecord struct {
+	Group  string
+	Member string
+	Value  *StreamsTarget // nil for a tombstone
+}
+
+// GroupID implements Record.
+func (r *StreamsTargetRecord) GroupID() string { return r.Group }
+
+// Kind implements Record.
+func (*StreamsTargetRecord) Kind() Kind { return Streams }
+
+// IsTombstone implements Record.
+func (r *StreamsTargetRecord) IsTombstone() bool { return r.Value == nil }
+
+// Size implements machine.Record.
+func (r *StreamsTargetRecord) Size() int {
+	n := 2 + plainSize(r.Group)
+	n += plainSize(r.Member)
+	if r.Value != nil {
+		n += 2 + r.Value.size()
+	}
+	return n
+}
+
+// Encode implements machine.Record.
+func (r *StreamsTargetRecord) Encode() (key, value []byte) {
+	key = appendPlain(appendInt16(buffer(4+len(r.Group)+2+len(r.Member)), 21), r.Group)
+	key = appendPlain(key, r.Member)
+	if r.Value == nil {
+		return key, nil
+	}
+	const version = 0
+	return key, r.Value.append(appendInt16(buffer(2+r.Value.size()), version))
+}
+
+func decodeStreamsTargetRecord(key *decoder, value []byte) (machine.Record, error) {
+	r := &StreamsTargetRecord{Group: key.name()}
+	r.Member = key.name()
+	if err := key.end(); err != nil {
+		return badKey(21, err)
+	}
+	if value == nil {
+		return r, nil
+	}
+	d := decoder{b: value}
+	version := d.int16()
+	if d.err == nil && (version < 0 || version >= 1) {
+		return otherVersion(21, version, true)
+	}
+	r.Value = &StreamsTarget{}
+	r.Value.read(&d)
+	if err := d.end(); err != nil {
+		return badValue(21, err)
+	}
+	return r, nil
+}
+
+// StreamsTarget is the target assignment of a member, by role.
+type StreamsTarget struct {
+	Active  []TaskIDs
+	Standby []TaskIDs
+	Warmup  []TaskIDs
+}
+
+func (v *StreamsTarget) size() int {
+	n := listOverhead + listOverhead + listOverhead + 1
+	for i := range v.Active {
+		n += v.Active[i].size()
+	}
+	for i := range v.Standby {
+		n += v.Standby[i].size()
+	}
+	for i := range v.Warmup {
+		n += v.Warmup[i].size()
+	}
+	return n
+}
+
+func (v *StreamsTarget) append(b []byte) []byte {
+	b = appendLength(b, len(v.Active))
+	for i := range v.Active {
+		b = v.Active[i].append(b)
+	}
+	b = appendLength(b, len(v.Standby))
+	for i := range v.Standby {
+		b = v.Standby[i].append(b)
+	}
+	b = appendLength(b, len(v.Warmup))
+	for i := range v.Warmup {
+		b = v.Warmup[i].append(b)
+	}
+	return append(b, 0)
+}
+
+func (v *StreamsTarget) read(d *decoder) {
+	if n := d.elements(3); n > 0 {
+		v.Active = make([]TaskIDs, n)
+	}
+	for i := range v.Active {
+		v.Active[i].read(d)
+	}
+	if n := d.elements(3); n > 0 {
+		v.Standby = make([]TaskIDs, n)
+	}
+	for i := range v.Standby {
+		v.Standby[i].read(d)
+	}
+	if n := d.elements(3); n > 0 {
+		v.Warmup = make([]TaskIDs, n)
+	}
+	for i := range v.Warmup {
+		v.Warmup[i].read(d)
+	}
+	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
+		d.tagged()
+	}
+}
+
+// StreamsCurrentRecord is the current assignment of a member.
+type StreamsCurrentRecord struct {
+	Group  string
+	Member string
+	Value  *StreamsCurrent // nil for a tombstone
+}
+
+// GroupID implements Record.
+func (r *StreamsCurrentRecord) GroupID() string { return r.Group }
+
+// Kind implements Record.
+func (*StreamsCurrentRecord) Kind() Kind { return Streams }
+
+// IsTombstone implements Record.
+func (r *StreamsCurrentRecord) IsTombstone() bool { return r.Value == nil }
+
+// Size implements machine.Record.
+func (r *StreamsCurrentRecord) Size() int {
+	n := 2 + plainSize(r.Group)
+	n += plainSize(r.Member)
+	if r.Value != nil {
+		n += 2 + r.Value.size()
+	}
+	return n
+}
+
+// Encode implements machine.Record.
+func (r *StreamsCurrentRecord) Encode() (key, value []byte) {
+	key = appendPlain(appendInt16(buffer(4+len(r.Group)+2+len(r.Member)), 22), r.Group)
+	key = appendPlain(key, r.Member)
+	if r.Value == nil {
+		return key, nil
+	}
+	const version = 0
+	return key, r.Value.append(appendInt16(buffer(2+r.Value.size()), version))
+}
+
+func decodeStreamsCurrentRecord(key *decoder, value []byte) (machine.Record, error) {
+	r := &StreamsCurrentRecord{Group: key.name()}
+	r.Member = key.name()
+	if err := key.end(); err != nil {
+		return badKey(22, err)
+	}
+	if value == nil {
+		return r, nil
+	}
+	d := decoder{b: value}
+	version := d.int16()
+	if d.err == nil && (version < 0 || version >= 1) {
+		return otherVersion(22, version, true)
+	}
+	r.Value = &StreamsCurrent{}
+	r.Value.read(&d)
+	if err := d.end(); err != nil {
+		return badValue(22, err)
+	}
+	return r, nil
+}
+
+// StreamsCurrent is the current assignment of a member by role, with its epoch, the one
+// before that, and its state.
+type StreamsCurrent struct {
+	Epoch          int32
+	Previous       int32
+	State          int8
+	Active         []OwnedTasks
+	Standby        []OwnedTasks
+	Warmup         []OwnedTasks
+	PendingActive  []OwnedTasks // to be revoked
+	PendingStandby []OwnedTasks
+	PendingWarmup  []OwnedTasks
+}
+
+func (v *StreamsCurrent) size() int {
+	n := 4 + 4 + 1 + listOverhead + listOverhead + listOverhead + listOverhead + listOverhead + listOverhead + 1
+	for i := range v.Active {
+		n += v.Active[i].size()
+	}
+	for i := range v.Standby {
+		n += v.Standby[i].size()
+	}
+	for i := range v.Warmup {
+		n += v.Warmup[i].size()
+	}
+	for i := range v.PendingActive {
+		n += v.PendingActive[i].size()
+	}
+	for i := range v.PendingStandby {
+		n += v.PendingStandby[i].size()
+	}
+	for i := range v.PendingWarmup {
+		n += v.PendingWarmup[i].size()
+	}
+	return n
+}
+
+func (v *StreamsCurrent) append(b []byte) []byte {
+	b = appendInt32(b, v.Epoch)
+	b = appendInt32(b, v.Previous)
+	b = appendInt8(b, v.State)
+	b = appendLength(b, len(v.Active))
+	for i := range v.Active {
+		b = v.Active[i].append(b)
+	}
+	b = appendLength(b, len(v.Standby))
+	for i := range v.Standby {
+		b = v.Standby[i].append(b)
+	}
+	b = appendLength(b, len(v.Warmup))
+	for i := range v.Warmup {
+		b = v.Warmup[i].append(b)
+	}
+	b = appendLength(b, len(v.PendingActive))
+	for i := range v.PendingActive {
+		b = v.PendingActive[i].append(b)
+	}
+	b = appendLength(b, len(v.PendingStandby))
+	for i := range v.PendingStandby {
+		b = v.PendingStandby[i].append(b)
+	}
+	b = appendLength(b, len(v.PendingWarmup))
+	for i := range v.PendingWarmup {
+		b = v.PendingWarmup[i].append(b)
+	}
+	return append(b, 0)
+}
+
+func (v *StreamsCurrent) read(d *decoder) {
+	v.Epoch = d.int32()
+	v.Previous = d.int32()
+	v.State = d.int8()
+	if n := d.elements(3); n > 0 {
+		v.Active = make([]OwnedTasks, n)
+	}
+	for i := range v.Active {
+		v.Active[i].read(d)
+	}
+	if n := d.elements(3); n > 0 {
+		v.Standby = make([]OwnedTasks, n)
+	}
+	for i := range v.Standby {
+		v.Standby[i].read(d)
+	}
+	if n := d.elements(3); n > 0 {
+		v.Warmup = make([]OwnedTasks, n)
+	}
+	for i := range v.Warmup {
+		v.Warmup[i].read(d)
+	}
+	if n := d.elements(3); n > 0 {
+		v.PendingActive = make([]OwnedTasks, n)
+	}
+	for i := range v.PendingActive {
+		v.PendingActive[i].read(d)
+	}
+	if n := d.elements(3); n > 0 {
+		v.PendingStandby = make([]OwnedTasks, n)
+	}
+	for i := range v.PendingStandby {
+		v.PendingStandby[i].read(d)
+	}
+	if n := d.elements(3); n > 0 {
+		v.PendingWarmup = make([]OwnedTasks, n)
+	}
+	for i := range v.PendingWarmup {
+		v.PendingWarmup[i].read(d)
+	}
+	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
+		d.tagged()
+	}
+}
+
+// StreamsTopologyRecord is the topology of a streams group.
+type StreamsTopologyRecord struct {
+	Group string
+	Value *StreamsTopology // nil for a tombstone
+}
+
+// GroupID implements Record.
+func (r *StreamsTopologyRecord) GroupID() string { return r.Group }
+
+// Kind implements Record.
+func (*StreamsTopologyRecord) Kind() Kind { return Streams }
+
+// IsTombstone implements Record.
+func (r *StreamsTopologyRecord) IsTombstone() bool { return r.Value == nil }
+
+// Size implements machine.Record.
+func (r *StreamsTopologyRecord) Size() int {
+	n := 2 + plainSize(r.Group)
+	if r.Value != nil {
+		n += 2 + r.Value.size()
+	}
+	return n
+}
+
+// Encode implements machine.Record.
+func (r *StreamsTopologyRecord) Encode() (key, value []byte) {
+	key = appendPlain(appendInt16(buffer(4+len(r.Group)), 23), r.Group)
+	if r.Value == nil {
+		return key, nil
+	}
+	const version = 0
+	return key, r.Value.append(appendInt16(buffer(2+r.Value.size()), version))
+}
+
+func decodeStreamsTopologyRecord(key *decoder, value []byte) (machine.Record, error) {
+	r := &StreamsTopologyRecord{Group: key.name()}
+	if err := key.end(); err != nil {
+		return badKey(23, err)
+	}
+	if value == nil {
+		return r, nil
+	}
+	d := decoder{b: value}
+	version := d.int16()
+	if d.err == nil && (version < 0 || version >= 1) {
+		return otherVersion(23, version, true)
+	}
+	r.Value = &StreamsTopology{}
+	r.Value.read(&d)
+	if err := d.end(); err != nil {
+		return badValue(23, err)
+	}
+	return r, nil
+}
+
+// StreamsTopology is the topology of a streams application, as its members say it.
+type StreamsTopology struct {
+	Epoch         int32
+	Subtopologies []Subtopology
+}
+
+func (v *StreamsTopology) size() int {
+	n := 4 + listOverhead + 1
+	for i := range v.Subtopologies {
+		n += v.Subtopologies[i].size()
+	}
+	return n
+}
+
+func (v *StreamsTopology) append(b []byte) []byte {
+	b = appendInt32(b, v.Epoch)
+	b = appendLength(b, len(v.Subtopologies))
+	for i := range v.Subtopologies {
+		b = v.Subtopologies[i].append(b)
+	}
+	return append(b, 0)
+}
+
+func (v *StreamsTopology) read(d *decoder) {
+	v.Epoch = d.int32()
+	if n := d.elements(8); n > 0 {
+		v.Subtopologies = make([]Subtopology, n)
+	}
+	for i := range v.Subtopologies {
+		v.Subtopologies[i].read(d)
+	}
+	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
+		d.tagged()
+	}
+}
+
 // RebalanceRecord says that a classic group has begun to form the generation after the
 // one that its GroupRecord has.
 type RebalanceRecord struct {
@@ -1583,6 +2294,242 @@ func (v *OwnedPartitions) read(d *decoder) {
 		}
 	}
 	v.check()
+}
+
+// TaskIDs are tasks of a subtopology: a task has the partitions of one number of all
+// its source topics.
+type TaskIDs struct {
+	Subtopology string
+	Partitions  []int32
+}
+
+func (v *TaskIDs) size() int {
+	n := stringSize(v.Subtopology) + listOverhead + 4*len(v.Partitions) + 1
+	return n
+}
+
+func (v *TaskIDs) append(b []byte) []byte {
+	b = appendString(b, v.Subtopology)
+	b = appendInt32s(b, v.Partitions)
+	return append(b, 0)
+}
+
+func (v *TaskIDs) read(d *decoder) {
+	v.Subtopology = d.string()
+	v.Partitions = d.int32s(false)
+	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
+		d.tagged()
+	}
+}
+
+// OwnedTasks are tasks of a subtopology that a member may be working on. Epochs has,
+// for each, the epoch in which the member got it; it is empty where that is not known.
+type OwnedTasks struct {
+	Subtopology string
+	Partitions  []int32
+	Epochs      []int32
+}
+
+func (v *OwnedTasks) size() int {
+	n := stringSize(v.Subtopology) + listOverhead + 4*len(v.Partitions) + listOverhead + 4*len(v.Epochs) + tagOverhead + 1
+	return n
+}
+
+func (v *OwnedTasks) append(b []byte) []byte {
+	b = appendString(b, v.Subtopology)
+	b = appendInt32s(b, v.Partitions)
+	n := 0
+	if len(v.Epochs) > 0 {
+		n++
+	}
+	b = appendUvarint(b, n)
+	if len(v.Epochs) > 0 {
+		b = appendUvarint(appendUvarint(b, 0), int32sSize(v.Epochs))
+		b = appendInt32s(b, v.Epochs)
+	}
+	return b
+}
+
+func (v *OwnedTasks) read(d *decoder) {
+	v.Subtopology = d.string()
+	v.Partitions = d.int32s(false)
+	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
+		switch tag, field := d.tagged(); tag {
+		case 0:
+			v.Epochs = field.int32s(true)
+			d.read(&field)
+		}
+	}
+	v.check()
+}
+
+// KeyValue is a setting of a topic, a tag of a client, or a setting of an assignor.
+type KeyValue struct {
+	Key   string
+	Value string
+}
+
+func (v *KeyValue) size() int {
+	n := stringSize(v.Key) + stringSize(v.Value) + 1
+	return n
+}
+
+func (v *KeyValue) append(b []byte) []byte {
+	b = appendString(b, v.Key)
+	b = appendString(b, v.Value)
+	return append(b, 0)
+}
+
+func (v *KeyValue) read(d *decoder) {
+	v.Key = d.string()
+	v.Value = d.string()
+	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
+		d.tagged()
+	}
+}
+
+// TopicInfo is an internal topic of a streams application.
+type TopicInfo struct {
+	Name        string
+	Partitions  int32 // 0 if it is for the broker to say
+	Replication int16 // 0 for the default
+	Configs     []KeyValue
+}
+
+func (v *TopicInfo) size() int {
+	n := stringSize(v.Name) + 4 + 2 + listOverhead + 1
+	for i := range v.Configs {
+		n += v.Configs[i].size()
+	}
+	return n
+}
+
+func (v *TopicInfo) append(b []byte) []byte {
+	b = appendString(b, v.Name)
+	b = appendInt32(b, v.Partitions)
+	b = appendInt16(b, v.Replication)
+	b = appendLength(b, len(v.Configs))
+	for i := range v.Configs {
+		b = v.Configs[i].append(b)
+	}
+	return append(b, 0)
+}
+
+func (v *TopicInfo) read(d *decoder) {
+	v.Name = d.string()
+	v.Partitions = d.int32()
+	v.Replication = d.int16()
+	if n := d.elements(3); n > 0 {
+		v.Configs = make([]KeyValue, n)
+	}
+	for i := range v.Configs {
+		v.Configs[i].read(d)
+	}
+	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
+		d.tagged()
+	}
+}
+
+// Copartition is source topics of a subtopology that must have the same number of
+// partitions, as indexes in its lists.
+type Copartition struct {
+	Sources      []int16
+	Patterns     []int16
+	Repartitions []int16
+}
+
+func (v *Copartition) size() int {
+	n := listOverhead + 2*len(v.Sources) + listOverhead + 2*len(v.Patterns) + listOverhead + 2*len(v.Repartitions) + 1
+	return n
+}
+
+func (v *Copartition) append(b []byte) []byte {
+	b = appendInt16s(b, v.Sources)
+	b = appendInt16s(b, v.Patterns)
+	b = appendInt16s(b, v.Repartitions)
+	return append(b, 0)
+}
+
+func (v *Copartition) read(d *decoder) {
+	v.Sources = d.int16s()
+	v.Patterns = d.int16s()
+	v.Repartitions = d.int16s()
+	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
+		d.tagged()
+	}
+}
+
+// Subtopology is a part of a topology that is worked on as a whole.
+type Subtopology struct {
+	ID           string
+	Sources      []string // topics that it reads, without the internal ones
+	Patterns     []string // regular expressions of topics that it reads
+	Changelogs   []TopicInfo
+	Sinks        []string    // repartition topics that it writes
+	Repartitions []TopicInfo // that it reads
+	Copartitions []Copartition
+}
+
+func (v *Subtopology) size() int {
+	n := stringSize(v.ID) + stringsSize(v.Sources) + stringsSize(v.Patterns) + listOverhead + stringsSize(v.Sinks) + listOverhead + listOverhead + 1
+	for i := range v.Changelogs {
+		n += v.Changelogs[i].size()
+	}
+	for i := range v.Repartitions {
+		n += v.Repartitions[i].size()
+	}
+	for i := range v.Copartitions {
+		n += v.Copartitions[i].size()
+	}
+	return n
+}
+
+func (v *Subtopology) append(b []byte) []byte {
+	b = appendString(b, v.ID)
+	b = appendStrings(b, v.Sources)
+	b = appendStrings(b, v.Patterns)
+	b = appendLength(b, len(v.Changelogs))
+	for i := range v.Changelogs {
+		b = v.Changelogs[i].append(b)
+	}
+	b = appendStrings(b, v.Sinks)
+	b = appendLength(b, len(v.Repartitions))
+	for i := range v.Repartitions {
+		b = v.Repartitions[i].append(b)
+	}
+	b = appendLength(b, len(v.Copartitions))
+	for i := range v.Copartitions {
+		b = v.Copartitions[i].append(b)
+	}
+	return append(b, 0)
+}
+
+func (v *Subtopology) read(d *decoder) {
+	v.ID = d.string()
+	v.Sources = d.strings()
+	v.Patterns = d.strings()
+	if n := d.elements(9); n > 0 {
+		v.Changelogs = make([]TopicInfo, n)
+	}
+	for i := range v.Changelogs {
+		v.Changelogs[i].read(d)
+	}
+	v.Sinks = d.strings()
+	if n := d.elements(9); n > 0 {
+		v.Repartitions = make([]TopicInfo, n)
+	}
+	for i := range v.Repartitions {
+		v.Repartitions[i].read(d)
+	}
+	if n := d.elements(4); n > 0 {
+		v.Copartitions = make([]Copartition, n)
+	}
+	for i := range v.Copartitions {
+		v.Copartitions[i].read(d)
+	}
+	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
+		d.tagged()
+	}
 }
 
 // ShareRun is offsets of a share partition with the state and the delivery count of

@@ -72,6 +72,40 @@ var structs = []struct {
 		{name: "Partitions", typ: "[]int32"},
 		{name: "Epochs", typ: "?[]int32", tag: 1},
 	}},
+	{"TaskIDs", "are tasks of a subtopology: a task has the partitions of one number of all its source topics.", true, false, []field{
+		{name: "Subtopology", typ: "string"},
+		{name: "Partitions", typ: "[]int32"},
+	}},
+	{"OwnedTasks", "are tasks of a subtopology that a member may be working on. Epochs has, for each, the epoch in which " +
+		"the member got it; it is empty where that is not known.", true, true, []field{
+		{name: "Subtopology", typ: "string"},
+		{name: "Partitions", typ: "[]int32"},
+		{name: "Epochs", typ: "?[]int32", tag: 1},
+	}},
+	{"KeyValue", "is a setting of a topic, a tag of a client, or a setting of an assignor.", true, false, []field{
+		{name: "Key", typ: "string"},
+		{name: "Value", typ: "string"},
+	}},
+	{"TopicInfo", "is an internal topic of a streams application.", true, false, []field{
+		{name: "Name", typ: "string"},
+		{name: "Partitions", typ: "int32", doc: "0 if it is for the broker to say"},
+		{name: "Replication", typ: "int16", doc: "0 for the default"},
+		{name: "Configs", typ: "[]KeyValue"},
+	}},
+	{"Copartition", "is source topics of a subtopology that must have the same number of partitions, as indexes in its lists.", true, false, []field{
+		{name: "Sources", typ: "[]int16"},
+		{name: "Patterns", typ: "[]int16"},
+		{name: "Repartitions", typ: "[]int16"},
+	}},
+	{"Subtopology", "is a part of a topology that is worked on as a whole.", true, false, []field{
+		{name: "ID", typ: "string"},
+		{name: "Sources", typ: "[]string", doc: "topics that it reads, without the internal ones"},
+		{name: "Patterns", typ: "[]string", doc: "regular expressions of topics that it reads"},
+		{name: "Changelogs", typ: "[]TopicInfo"},
+		{name: "Sinks", typ: "[]string", doc: "repartition topics that it writes"},
+		{name: "Repartitions", typ: "[]TopicInfo", doc: "that it reads"},
+		{name: "Copartitions", typ: "[]Copartition"},
+	}},
 	{"ShareRun", "is offsets of a share partition with the state and the delivery count of their records.", true, false, []field{
 		{name: "First", typ: "int64"},
 		{name: "Last", typ: "int64"},
@@ -167,6 +201,68 @@ var (
 			doc: "is what a regular expression was found to match.", value: "is what a regular expression matched: topics, as of which version of the metadata, and when.",
 			version: "0", versions: 1, skip: true,
 			fields: []field{{name: "Topics", typ: "[]string"}, {name: "Version", typ: "int64"}, {name: "Timestamp", typ: "int64"}},
+		},
+		{
+			key: 17, name: "StreamsEpoch", kind: "Streams", doc: "is the epoch of a streams group.",
+			value: "is the epoch of a streams group, with a hash of the topics that its topology needs, the epoch of " +
+				"the topology that was found to have all of them, -1 for none, and the settings of the assignor.",
+			version: "0", versions: 1, skip: true,
+			fields: []field{
+				{name: "Epoch", typ: "int32"},
+				{name: "Hash", typ: "int64"},
+				{name: "Validated", typ: "int32", tag: 1, initial: "-1"},
+				{name: "Configs", typ: "?[]KeyValue", tag: 2},
+			},
+		},
+		{
+			key: 19, name: "StreamsMember", kind: "Streams", names: []field{member},
+			doc: "is what a member of a streams group has said of itself.", value: "is what a member of a streams group has said of itself.",
+			version: "0", versions: 1, skip: true,
+			fields: []field{
+				{name: "Instance", typ: "*string"},
+				{name: "Rack", typ: "*string"},
+				{name: "ClientID", typ: "string"},
+				{name: "Host", typ: "string"},
+				{name: "RebalanceTimeoutMillis", typ: "int32"},
+				{name: "TopologyEpoch", typ: "int32"},
+				{name: "Process", typ: "string", doc: "the instance of the application, which has a member for each thread"},
+				{name: "Endpoint", typ: "*Endpoint", doc: "nil unless it answers queries"},
+				{name: "Tags", typ: "[]KeyValue"},
+			},
+		},
+		{
+			key: 20, name: "StreamsTargetEpoch", kind: "Streams", doc: "is the group epoch that the target assignment is of.",
+			value:   "is the group epoch of the target assignment, and when that was made, in milliseconds; zero if it is not known.",
+			version: "0", versions: 1, skip: true,
+			fields: []field{{name: "Epoch", typ: "int32"}, {name: "Timestamp", typ: "int64", tag: 1}},
+		},
+		{
+			key: 21, name: "StreamsTarget", kind: "Streams", names: []field{member},
+			doc: "is the target assignment of a member.", value: "is the target assignment of a member, by role.",
+			version: "0", versions: 1, skip: true,
+			fields: []field{{name: "Active", typ: "[]TaskIDs"}, {name: "Standby", typ: "[]TaskIDs"}, {name: "Warmup", typ: "[]TaskIDs"}},
+		},
+		{
+			key: 22, name: "StreamsCurrent", kind: "Streams", names: []field{member},
+			doc:     "is the current assignment of a member.",
+			value:   "is the current assignment of a member by role, with its epoch, the one before that, and its state.",
+			version: "0", versions: 1, skip: true,
+			fields: []field{
+				{name: "Epoch", typ: "int32"},
+				{name: "Previous", typ: "int32"},
+				{name: "State", typ: "int8"},
+				{name: "Active", typ: "[]OwnedTasks"},
+				{name: "Standby", typ: "[]OwnedTasks"},
+				{name: "Warmup", typ: "[]OwnedTasks"},
+				{name: "PendingActive", typ: "[]OwnedTasks", doc: "to be revoked"},
+				{name: "PendingStandby", typ: "[]OwnedTasks"},
+				{name: "PendingWarmup", typ: "[]OwnedTasks"},
+			},
+		},
+		{
+			key: 23, name: "StreamsTopology", kind: "Streams", doc: "is the topology of a streams group.",
+			value: "is the topology of a streams application, as its members say it.", version: "0", versions: 1, skip: true,
+			fields: []field{{name: "Epoch", typ: "int32"}, {name: "Subtopologies", typ: "[]Subtopology"}},
 		},
 
 		// Ours, with keys that Kafka's own tools skip.
