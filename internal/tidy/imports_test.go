@@ -173,24 +173,25 @@ var importTable = map[string][]string{
 	"words":        {},
 
 	// The pure packages.
-	"machine":            {"metadata"}, // Inputs have an image.
-	"coordinator/pump":   {"machine", "record"},
-	"group":              {"group/classic", "group/consumer", "group/kind", "group/schema", "group/subscription", "journal", "machine", "metadata", "migration"},
-	"group/consumer":     {"group/assignor", "group/classic", "group/kind", "group/modern", "group/schema", "group/subscription", "journal", "machine", "metadata", "migration"}, // It serves members of the classic protocol.
-	"group/classic":      {"group/kind", "group/schema", "group/subscription", "journal", "machine", "metadata", "migration"},
-	"group/modern":       {"group/kind", "group/schema", "group/subscription", "journal", "machine", "metadata"},
-	"group/kind":         {"group/schema", "group/subscription", "journal", "machine", "metadata", "migration"},
-	"group/schema":       {"machine", "metadata"},
-	"group/subscription": {},
-	"group/assignor":     {},
-	"migration":          {},
-	"share/state":        {"group/schema", "machine", "metadata"}, // The records of all coordinators are generated in one place.
-	"share/window":       {},
-	"journal":            {},
-	"txn":                {"journal", "machine", "metadata"},
-	"txn/orphans":        {"journal", "machine", "metadata", "partition", "store", "txn"}, // Not pure: it looks at partitions, and asks coordinators.
-	"record":             {},
-	"metadata":           {"auth", "metadata/config"}, // An image has the rules in the form that can be asked.
+	"machine":                {"metadata"}, // Inputs have an image.
+	"coordinator/pump":       {"machine", "record"},
+	"group":                  {"group/classic", "group/consumer", "group/kind", "group/schema", "group/subscription", "journal", "machine", "metadata", "migration"},
+	"group/consumer":         {"group/assignor", "group/classic", "group/kind", "group/modern", "group/schema", "group/subscription", "journal", "machine", "metadata", "migration"}, // It serves members of the classic protocol.
+	"group/classic":          {"group/kind", "group/schema", "group/subscription", "journal", "machine", "metadata", "migration"},
+	"group/modern":           {"group/kind", "group/schema", "group/subscription", "journal", "machine", "metadata"},
+	"group/kind":             {"group/schema", "group/subscription", "journal", "machine", "metadata", "migration"},
+	"group/streams/topology": {"group/schema"},
+	"group/schema":           {"machine", "metadata"},
+	"group/subscription":     {},
+	"group/assignor":         {},
+	"migration":              {},
+	"share/state":            {"group/schema", "machine", "metadata"}, // The records of all coordinators are generated in one place.
+	"share/window":           {},
+	"journal":                {},
+	"txn":                    {"journal", "machine", "metadata"},
+	"txn/orphans":            {"journal", "machine", "metadata", "partition", "store", "txn"}, // Not pure: it looks at partitions, and asks coordinators.
+	"record":                 {},
+	"metadata":               {"auth", "metadata/config"}, // An image has the rules in the form that can be asked.
 
 	// The storage engines, which never import one another.
 	"store":           {"record"}, // For the rules about batches that all engines share.
