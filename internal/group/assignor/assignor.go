@@ -19,6 +19,7 @@
 //	uniform.go  sizes that differ by one at most, and few moves
 //	hetero.go   uniform, where members subscribe to different topics
 //	simple.go   as uniform, and partitions have several members if there are more of these
+//	tasks.go    sticky, of the tasks of streams groups (KIP-1071), with standbys
 //	owners.go   who owns which partition, while that is being decided
 //	classes.go  members with the same topics, which are looked at together
 //	heap.go     the first of many, while their order changes

@@ -34,6 +34,13 @@ func (h *heap) drop() {
 	h.down(0)
 }
 
+// push puts another number in the heap.
+func (h *heap) push(x int32) {
+	h.items = append(h.items, x)
+	h.at[x] = int32(len(h.items) - 1)
+	h.up(len(h.items) - 1)
+}
+
 // first returns the number that comes before all others.
 func (h *heap) first() int32 { return h.items[0] }
 
