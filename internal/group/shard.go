@@ -93,6 +93,11 @@ func (s *Shard) Step(in machine.Input) machine.Effects {
 		x.loaded(e.Epoch)
 		x.WeighAll()
 	case machine.Sent:
+		if t := x.Tasks[e.ID]; t != nil { // A group has asked for it.
+			delete(x.Tasks, e.ID)
+			t.Done(x.Step, e)
+			break
+		}
 		x.answered(e)
 	case machine.TaskDone:
 		if t := x.Tasks[e.ID]; t != nil {

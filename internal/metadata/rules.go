@@ -28,6 +28,19 @@ func (i *Image) Shows(topic string, to Asker) bool {
 	return !i.authorizes || i.Rules.Allows(auth.Request{Principal: to.Principal, Groups: to.Groups, Host: to.Host, Operation: auth.Describe, Type: auth.Topic, Name: topic})
 }
 
+// MayCreate says whether someone may create a topic.
+func (i *Image) MayCreate(topic string, who Asker) bool {
+	if !i.authorizes {
+		return true
+	}
+	q := auth.Request{Principal: who.Principal, Groups: who.Groups, Host: who.Host, Operation: auth.Create, Type: auth.Topic, Name: topic}
+	if i.Rules.Allows(q) {
+		return true
+	}
+	q.Type, q.Name = auth.Cluster, auth.ClusterName
+	return i.Rules.Allows(q)
+}
+
 // CheckPolicy says what is wrong with the settings about rights.
 func CheckPolicy(b *config.Broker) error {
 	_, err := policy(b)

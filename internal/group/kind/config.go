@@ -13,6 +13,7 @@ type Config struct {
 	MaxMetadata      int           // offset.metadata.max.bytes
 	MaxBytes         int64         // muster.groups.max.bytes, over all shards; 0 for any number
 	Consumer         ConsumerConfig
+	Streams          KindConfig
 }
 
 // DefaultConfig returns Kafka's defaults.
@@ -20,6 +21,7 @@ func DefaultConfig() Config {
 	return Config{
 		InitialDelay: 3 * time.Second, MinSession: 6 * time.Second, MaxSession: 30 * time.Minute,
 		MaxSize: 1<<31 - 1, OffsetsRetention: 7 * 24 * time.Hour, SweepInterval: 10 * time.Minute, MaxMetadata: 4096, Consumer: DefaultConsumerConfig(),
+		Streams: DefaultStreamsConfig(),
 	}
 }
 

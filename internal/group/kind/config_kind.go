@@ -19,6 +19,16 @@ type Settings struct {
 	Session   time.Duration // group.….session.timeout.ms
 	Heartbeat time.Duration // group.….heartbeat.interval.ms
 	Interval  time.Duration // group.….assignment.interval.ms
+	// Of streams groups alone.
+	Standbys     int           // group.streams.num.standby.replicas
+	InitialDelay time.Duration // group.streams.initial.rebalance.delay.ms
+}
+
+// DefaultStreamsConfig returns Kafka's defaults.
+func DefaultStreamsConfig() KindConfig {
+	return KindConfig{
+		Settings: Settings{Session: 45 * time.Second, Heartbeat: 5 * time.Second, Interval: time.Second, InitialDelay: 3 * time.Second}, MaxSize: 1<<31 - 1,
+	}
 }
 
 // Of returns the settings of a group.

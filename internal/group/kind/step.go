@@ -42,6 +42,18 @@ func (x *Step) RunTask(t task, run func() any) (id uint64) {
 	return x.Seq
 }
 
+// firstSend is above the ids of what shards send of their own, which count from 1.
+const firstSend = 1 << 63
+
+// Send has a broker handle a request; what comes of it is the result of the task.
+func (x *Step) Send(t task, to int32, msg kmsg.Request) (id uint64) {
+	x.Seq++
+	id = firstSend | x.Seq
+	x.Tasks[id] = t
+	x.Out.Sends = append(x.Out.Sends, machine.Send{ID: id, To: to, Msg: msg})
+	return id
+}
+
 // Leaving is a member that the records of a group have and that is gone.
 type Leaving struct{ Group, Member string }
 

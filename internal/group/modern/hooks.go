@@ -74,6 +74,8 @@ type Optional[P Part[P], M AnyMember[P]] interface {
 
 	// Refresh does in a heartbeat what has to be done between another epoch and a target.
 	Refresh(x *kind.Step)
+	// Defers says that no target is to be made yet, though it is behind.
+	Defers(x *kind.Step) bool
 	// EpochRaised is told when the group has another epoch, Forget when a member is gone.
 	EpochRaised(x *kind.Step)
 	Forget(x *kind.Step)
@@ -118,6 +120,8 @@ func (g *Group[P, M]) SettleOwners(*kind.Step) {}
 func (g *Group[P, M]) OtherRecords(bool) []schema.Record { return nil }
 
 func (g *Group[P, M]) Refresh(*kind.Step) {}
+
+func (g *Group[P, M]) Defers(*kind.Step) bool { return false }
 
 func (g *Group[P, M]) EpochRaised(*kind.Step) {}
 

@@ -23,6 +23,9 @@ type Target[P Part[P]] struct {
 	Wants func(P) bool
 	// IsFree says whether it may be given a partition now.
 	IsFree func(P) bool
+	// Steps says that a member which has let go of something, and must let go of more, is one
+	// epoch further, so that what it was told first cannot be taken for what it is told now.
+	Steps bool
 	// Unsubscribed says that it may not subscribe any more to what it has.
 	Unsubscribed bool
 }
@@ -62,6 +65,9 @@ func (n *Current[P]) dropUnsubscribed(t *Target[P]) {
 func (n *Current[P]) advance(h *Heartbeat[P], t *Target[P]) {
 	kept, surplus, missing := Split(n.Assigned, t.Wanted())
 	if len(surplus) > 0 && h.StillOwns(surplus) {
+		if t.Steps && n.State == Unrevoked {
+			n.Previous, n.Epoch = n.Epoch, n.Epoch+1
+		}
 		n.State, n.Assigned, n.Pending = Unrevoked, kept, surplus
 		return
 	}

@@ -43,7 +43,7 @@ const atOnce = 1000
 // Retarget makes a new target, if it is time to. It says whether that is under way
 // elsewhere.
 func (g *Group[P, M]) Retarget(x *kind.Step) (later bool) {
-	if !g.IsBehind() || g.Run != nil || g.tooLarge == g.Epoch {
+	if !g.IsBehind() || g.Run != nil || g.tooLarge == g.Epoch || g.own.Defers(x) {
 		return false
 	}
 	cfg := g.own.Config(x)
