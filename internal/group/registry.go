@@ -5,6 +5,7 @@ import (
 	"muster/internal/group/consumer"
 	"muster/internal/group/kind"
 	"muster/internal/group/schema"
+	"muster/internal/group/streams"
 )
 
 // kinds is the registry of the kinds of groups that there are. The first is that of groups
@@ -12,4 +13,5 @@ import (
 var kinds = []kind.Kind{
 	{Name: schema.Classic, Make: func(b kind.Base) kind.Group { return classic.New(b) }, APIs: classic.APIs},
 	{Name: schema.Consumer, Make: func(b kind.Base) kind.Group { return consumer.New(b) }, APIs: consumer.APIs},
+	{Name: schema.Streams, Make: func(b kind.Base) kind.Group { return streams.New(b) }, APIs: streams.APIs},
 }

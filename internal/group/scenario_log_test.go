@@ -222,6 +222,9 @@ func (s *scenario) showRecord(r machine.Record) string {
 	case *schema.GroupRecord:
 		return s.showGroupRecord(r)
 	}
+	if text, ok := showStreamsRecord(r); ok {
+		return text
+	}
 	return s.showConsumerRecord(r)
 }
 

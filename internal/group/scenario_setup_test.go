@@ -11,6 +11,7 @@ import (
 
 	"muster/internal/group/classic"
 	"muster/internal/group/kind"
+	"muster/internal/group/schema"
 	"muster/internal/machine"
 )
 
@@ -101,6 +102,10 @@ func (s *scenario) describeState(id string) {
 		s.showConsumerState(c)
 		return
 	}
+	if c := s.shard.streams(id); c != nil {
+		s.showStreamsState(c)
+		return
+	}
 	g := s.shard.classic(id)
 	if g == nil {
 		s.Printf("%s does not exist\n", groupName(id))
@@ -162,6 +167,8 @@ func (s *scenario) showTimers(d *datadriven.TestData) {
 			what = fmt.Sprintf("session of %s", s.show(key.Member))
 			if c := s.shard.consumer(key.ID); c != nil {
 				at = c.Member(key.Member).Deadline
+			} else if c := s.shard.streams(key.ID); c != nil {
+				at = c.Member(key.Member).Deadline
 			} else if m := s.shard.classic(key.ID).Members.Get(key.Member); m != nil {
 				at = m.Deadline
 			}
@@ -184,10 +191,10 @@ func (s *scenario) showTimers(d *datadriven.TestData) {
 // they may if their firing was under way.
 func (s *scenario) staleTimers(*datadriven.TestData) { s.FireStale(&s.shard.Seq) }
 
-// stateOf is the state of a classic group, or that it is a consumer group.
+// stateOf is the state of a classic group, or that it is of another kind.
 type stateOf struct {
 	classic.State
-	consumer bool
+	other schema.Kind
 }
 
 // states returns the state of every group.
@@ -197,7 +204,7 @@ func (s *scenario) states() map[string]stateOf {
 		if c, ok := g.(*classic.Group); ok {
 			out[id] = stateOf{State: c.State}
 		} else {
-			out[id] = stateOf{consumer: true}
+			out[id] = stateOf{other: g.Kind()}
 		}
 	}
 	return out
@@ -219,11 +226,11 @@ func (s *scenario) showChanges(before map[string]stateOf) {
 		if before[id] == after[id] || before[id].State == classic.Empty && after[id].State == classic.Empty { // A group that was not there was Empty.
 			continue
 		}
-		if after[id].consumer {
-			s.Printf("%s becomes a consumer group\n", groupName(id))
+		if other := after[id].other; other != "" {
+			s.Printf("%s becomes a %s group\n", groupName(id), other)
 			continue
 		}
-		if before[id].consumer {
+		if before[id].other != "" {
 			s.Printf("%s becomes a classic group\n", groupName(id))
 		}
 		if g := s.shard.classic(id); !slices.Contains(predecessors[g.State], g.Previous) {

@@ -28,6 +28,10 @@ func (s *scenario) showReply(who string, msg kmsg.Response) string {
 		return s.showBeat(who, m)
 	case *kmsg.ConsumerGroupDescribeResponse:
 		return s.showConsumers(m)
+	case *kmsg.StreamsGroupHeartbeatResponse:
+		return s.showWork(who, m)
+	case *kmsg.StreamsGroupDescribeResponse:
+		return s.showStreams(m)
 	case *kmsg.HeartbeatResponse:
 		return "heartbeat: " + harness.ErrorName(m.ErrorCode)
 	case *kmsg.LeaveGroupResponse:

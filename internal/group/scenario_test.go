@@ -41,6 +41,8 @@ type scenario struct {
 	sends    []machine.Send    // questions that are not answered
 	tasks    []machine.Task    // that are not done
 	told     map[string]told   // what clients of the consumer protocol know
+	works    map[string]worker // what clients of the streams protocol know
+	topology *kmsg.StreamsGroupHeartbeatRequestTopology
 	journal  bool              // whether to show it
 	image    *metadata.Image   // nil for no particular one
 	maxBatch int               // 0 for any size
@@ -59,7 +61,7 @@ func newScenario(t testing.TB) *scenario {
 func (s *scenario) restart() {
 	*s = scenario{
 		Scenario: harness.Begin(s.T, s.step), cfg: kind.DefaultConfig(),
-		names: map[string]string{}, alias: map[string]string{}, told: map[string]told{},
+		names: map[string]string{}, alias: map[string]string{}, told: map[string]told{}, works: map[string]worker{},
 	}
 	s.shard = NewShard(s.cfg)
 	s.step(machine.Loaded{})
@@ -100,6 +102,7 @@ var commands = map[string]func(*scenario, *datadriven.TestData){
 	"commit": (*scenario).commit, "fetch": (*scenario).fetch, "offset-delete": (*scenario).offsetDelete,
 	"describe": (*scenario).describe, "list": (*scenario).list, "delete-groups": (*scenario).deleteGroups,
 	"beat": (*scenario).beat, "describe-consumers": (*scenario).consumerDescribe, "tasks": (*scenario).runTasks,
+	"work": (*scenario).work, "topology": (*scenario).setTopology, "describe-streams": (*scenario).streamsDescribe, "created": (*scenario).created,
 	"topics-deleted": (*scenario).topicsDeleted, "topics": (*scenario).setTopics, "max-batch": (*scenario).setMaxBatch, "journal": (*scenario).showJournal, "replay": (*scenario).replay,
 }
 
@@ -182,6 +185,18 @@ func (s *scenario) config(d *datadriven.TestData) {
 			s.cfg.Consumer.Assignors = a.Vals
 		case "interval":
 			s.cfg.Consumer.Interval = harness.ParseDuration(s.T, v)
+		case "streams-session":
+			s.cfg.Streams.Session = harness.ParseDuration(s.T, v)
+		case "streams-interval":
+			s.cfg.Streams.Interval = harness.ParseDuration(s.T, v)
+		case "streams-delay":
+			s.cfg.Streams.InitialDelay = harness.ParseDuration(s.T, v)
+		case "streams-max-size":
+			s.cfg.Streams.MaxSize = harness.ParseInt(s.T, v)
+		case "standbys":
+			s.cfg.Streams.Standbys = harness.ParseInt(s.T, v)
+		case "at-once":
+			s.cfg.Streams.AtOnce = harness.ParseInt(s.T, v)
 		case "retention":
 			s.cfg.OffsetsRetention = harness.ParseDuration(s.T, v)
 		case "sweep":

@@ -99,7 +99,7 @@ func (s *scenario) answer(d *datadriven.TestData) {
 	q := s.sends[i]
 	s.sends = append(s.sends[:i:i], s.sends[i+1:]...)
 	if d.HasArg("lost") {
-		s.step(machine.Sent{ID: q.ID, Err: errors.New("lost")})
+		s.step(machine.Sent{ID: q.ID, Err: errLost})
 		return
 	}
 	s.step(machine.Sent{ID: q.ID, Msg: answerTo(q.Msg.(*kmsg.AddPartitionsToTxnRequest), int16(a.Number("code", 0)), machine.TxnStart(a.Number("start", -1)))})
@@ -119,7 +119,12 @@ func answerTo(req *kmsg.AddPartitionsToTxnRequest, code int16, start machine.Txn
 	return resp
 }
 
+var errLost = errors.New("lost")
+
 func showSend(m machine.Send) string {
+	if create, ok := m.Msg.(*kmsg.CreateTopicsRequest); ok {
+		return showCreate(create)
+	}
 	q := m.Msg.(*kmsg.AddPartitionsToTxnRequest).Transactions[0]
 	what := "to add"
 	if q.VerifyOnly {

@@ -175,11 +175,12 @@ var importTable = map[string][]string{
 	// The pure packages.
 	"machine":                {"metadata"}, // Inputs have an image.
 	"coordinator/pump":       {"machine", "record"},
-	"group":                  {"group/classic", "group/consumer", "group/kind", "group/schema", "group/subscription", "journal", "machine", "metadata", "migration"},
+	"group":                  {"group/classic", "group/consumer", "group/kind", "group/schema", "group/streams", "group/subscription", "journal", "machine", "metadata", "migration"},
 	"group/consumer":         {"group/assignor", "group/classic", "group/kind", "group/modern", "group/schema", "group/subscription", "journal", "machine", "metadata", "migration"}, // It serves members of the classic protocol.
 	"group/classic":          {"group/kind", "group/schema", "group/subscription", "journal", "machine", "metadata", "migration"},
 	"group/modern":           {"group/kind", "group/schema", "group/subscription", "journal", "machine", "metadata"},
 	"group/kind":             {"group/schema", "group/subscription", "journal", "machine", "metadata", "migration"},
+	"group/streams":          {"group/assignor", "group/classic", "group/kind", "group/modern", "group/schema", "group/streams/topology", "journal", "machine", "metadata"},
 	"group/streams/topology": {"group/schema"},
 	"group/schema":           {"machine", "metadata"},
 	"group/subscription":     {},
