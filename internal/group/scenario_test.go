@@ -43,12 +43,12 @@ type scenario struct {
 	told     map[string]told   // what clients of the consumer protocol know
 	works    map[string]worker // what clients of the streams protocol know
 	topology *kmsg.StreamsGroupHeartbeatRequestTopology
-	journal  bool              // whether to show it
-	image    *metadata.Image   // nil for no particular one
-	maxBatch int               // 0 for any size
-	epoch    int32             // of the leader
-	failing  bool              // whether the next append fails
-	torn     int               // after how many records
+	journal  bool            // whether to show it
+	image    *metadata.Image // nil for no particular one
+	maxBatch int             // 0 for any size
+	epoch    int32           // of the leader
+	failing  bool            // whether the next append fails
+	torn     int             // after how many records
 }
 
 func newScenario(t testing.TB) *scenario {
