@@ -60,7 +60,25 @@ func groupConfig(c *config.Broker, own *metadata.GroupSettings) *group.Config {
 			KindConfig: kindConfig("consumer", c, own), Assignors: group.Assignors(),
 			Migration: group.MigrationPolicy(c.Get("group.consumer.migration.policy")),
 		},
+		Streams: streamsConfig(c, own),
 	}
+}
+
+// streamsConfig is the settings of streams groups.
+func streamsConfig(c *config.Broker, own *metadata.GroupSettings) group.KindConfig {
+	out := kindConfig("streams", c, own)
+	out.Settings = streamsSettings(out.Settings, c, nil)
+	for _, id := range own.Groups() {
+		out.Groups[id] = streamsSettings(out.Groups[id], c, own.Of(id))
+	}
+	return out
+}
+
+// streamsSettings adds those that only streams groups have.
+func streamsSettings(s group.Settings, c *config.Broker, set map[string]string) group.Settings {
+	s.Standbys = int(config.GroupInt(c, set, "streams.num.standby.replicas"))
+	s.InitialDelay = config.GroupDuration(c, set, "streams.initial.rebalance.delay.ms")
+	return s
 }
 
 // kindConfig is the settings that each kind of group has, of one of them.

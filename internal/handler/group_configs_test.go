@@ -96,6 +96,11 @@ func TestAGroupOfAnyNameHasTheBrokersSettingsUntilItHasItsOwn(t *testing.T) {
 		"consumer.assignment.interval.ms=1000 from 5 (group.consumer.assignment.interval.ms=1000 5)",
 		"consumer.heartbeat.interval.ms=5000 from 5 (group.consumer.heartbeat.interval.ms=5000 5)",
 		"consumer.session.timeout.ms=45000 from 5 (group.consumer.session.timeout.ms=45000 5)",
+		"streams.assignment.interval.ms=1000 from 5 (group.streams.assignment.interval.ms=1000 5)",
+		"streams.heartbeat.interval.ms=5000 from 5 (group.streams.heartbeat.interval.ms=5000 5)",
+		"streams.initial.rebalance.delay.ms=3000 from 5 (group.streams.initial.rebalance.delay.ms=3000 5)",
+		"streams.num.standby.replicas=0 from 5 (group.streams.num.standby.replicas=0 5)",
+		"streams.session.timeout.ms=45000 from 5 (group.streams.session.timeout.ms=45000 5)",
 	}, "\n")
 	assert.Equal(t, w.told("nobody"), plain, "what is told")
 	if got := w.alterGroup("g", false, heartbeat, "6000"); got.ErrorCode != 0 {

@@ -12,7 +12,7 @@ const groupPrefix = "group."
 
 // groupKinds are the kinds of groups that have settings. Each has the same; what one has
 // besides is beside them in groupTable.
-var groupKinds = []string{"consumer"}
+var groupKinds = []string{"consumer", "streams"}
 
 // groupTable lists the settings that a group may have for itself. The broker has each
 // of them too, with "group." before its name, and its bounds with "min." and "max."
@@ -26,7 +26,9 @@ func groupDefs() (out []Def) {
 			ofGroup(kind+heartbeat, 1, "How often a member of the group is to be heard of."),
 			ofGroup(kind+interval, 0, "How long the group rests between two assignments."))
 	}
-	return out
+	return append(out,
+		ofGroup("streams.initial.rebalance.delay.ms", 0, "How long the first assignment of the group waits for more members, when it was empty."),
+		ofGroup("streams.num.standby.replicas", 0, "How many standbys the stateful tasks of the group have."))
 }
 
 // What comes after the kind in the names of settings.
@@ -81,17 +83,23 @@ func checkHeartbeat(b *Broker, set map[string]string, kind string) error {
 	return nil
 }
 
-// bound names the broker setting that bounds a group setting.
+// bound names the broker setting that bounds a group setting, if there is one.
 func (d *Def) bound(which string) string {
 	protocol, rest, _ := strings.Cut(d.Name, ".")
-	return groupPrefix + protocol + "." + which + "." + rest
+	return groupPrefix + protocol + "." + which + "." + strings.TrimPrefix(rest, "num.")
 }
 
 // boundsIn returns the bounds of a group setting. What the broker has for groups
 // without settings of their own is within them, whatever they are.
 func (d *Def) boundsIn(b *Broker) (low, high int64) {
-	own := b.Int(d.Synonym)
-	return min(b.Int(d.bound("min")), own), max(b.Int(d.bound("max")), own)
+	own, low, high := b.Int(d.Synonym), int64(d.Min), int64(d.Max)
+	if name := d.bound("min"); BrokerDef(name) != nil {
+		low = b.Int(name)
+	}
+	if name := d.bound("max"); BrokerDef(name) != nil {
+		high = b.Int(name)
+	}
+	return min(low, own), max(high, own)
 }
 
 // GroupValue returns the value that a group setting has.
@@ -106,11 +114,16 @@ func GroupValue(b *Broker, set map[string]string, name string) string {
 // broker's bounds may have changed since: what is beyond them is the bound. A value
 // that is not allowed any more counts as not set.
 func GroupDuration(b *Broker, set map[string]string, name string) time.Duration {
+	return millis(GroupInt(b, set, name))
+}
+
+// GroupInt is the same of a number.
+func GroupInt(b *Broker, set map[string]string, name string) int64 {
 	d := groupTable.byName[name]
 	v, ok := set[name]
 	if !ok || d.Check(v) != nil {
-		return b.Duration(d.Synonym)
+		return b.Int(d.Synonym)
 	}
 	low, high := d.boundsIn(b)
-	return millis(max(low, min(integer(v), high)))
+	return max(low, min(integer(v), high))
 }

@@ -35,10 +35,7 @@ const unserved = `
 	group.share.max.session.timeout.ms group.share.max.share.sessions group.share.max.size group.share.min.assignment.interval.ms
 	group.share.min.delivery.count.limit group.share.min.heartbeat.interval.ms group.share.min.partition.max.record.locks
 	group.share.min.record.lock.duration.ms group.share.min.session.timeout.ms group.share.partition.max.record.locks group.share.persister.class.name
-	group.share.record.lock.duration.ms group.share.session.timeout.ms group.streams.assignment.interval.ms group.streams.heartbeat.interval.ms
-	group.streams.initial.rebalance.delay.ms group.streams.max.assignment.interval.ms group.streams.max.heartbeat.interval.ms
-	group.streams.max.session.timeout.ms group.streams.max.size group.streams.max.standby.replicas group.streams.min.assignment.interval.ms
-	group.streams.min.heartbeat.interval.ms group.streams.min.session.timeout.ms group.streams.num.standby.replicas group.streams.session.timeout.ms
+	group.share.record.lock.duration.ms group.share.session.timeout.ms
 	initial.broker.registration.timeout.ms
 	inter.broker.protocol.version
 	internal.metadata.delete.delay.millis internal.metadata.log.segment.bytes internal.metadata.max.batch.size.in.bytes
