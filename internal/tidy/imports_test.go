@@ -103,13 +103,14 @@ var importTable = map[string][]string{
 		"partition", "protocol",
 		"quota", // To count what clients take; whose quota it is says metadata.
 		"record",
+		"share/requests",
 		"store", // For store.Records and the error values.
 	},
 	"coordinator":     {"coordinator/pump", "journal", "machine", "metadata", "record"}, // A core is handed to it.
 	"partition":       {"metadata", "metadata/config", "record", "store"},
-	"metadata/config": {"words"},                                                   // For the nearest name of one that is misspelt.
-	"cluster":         {"auth", "metadata", "metadata/config", "record", "store"},  // ACL rules are part of the metadata.
-	"peer":            {"journal", "machine", "metadata", "partition", "protocol"}, // It implements what coordinators and partitions ask of other brokers.
+	"metadata/config": {"words"},                                                                     // For the nearest name of one that is misspelt.
+	"cluster":         {"auth", "metadata", "metadata/config", "record", "store"},                    // ACL rules are part of the metadata.
+	"peer":            {"journal", "machine", "metadata", "partition", "protocol", "share/requests"}, // It implements what coordinators and partitions ask of other brokers.
 	"auth":            {},
 	"auth/sasl":       {},                                            // Users and settings are handed to it.
 	"meter":           {},                                            // Who counts says what.
@@ -186,13 +187,14 @@ var importTable = map[string][]string{
 	"group/subscription":     {},
 	"group/assignor":         {},
 	"migration":              {},
-	"share/state":            {"group/schema", "machine", "metadata"}, // The records of all coordinators are generated in one place.
+	"share/state":            {"group/schema", "machine", "metadata", "share/requests"}, // The records of all coordinators are generated in one place.
 	"share/window":           {},
 	"journal":                {},
 	"txn":                    {"journal", "machine", "metadata"},
 	"txn/orphans":            {"journal", "machine", "metadata", "partition", "store", "txn"}, // Not pure: it looks at partitions, and asks coordinators.
 	"record":                 {},
 	"metadata":               {"auth", "metadata/config"}, // An image has the rules in the form that can be asked.
+	"share/requests":         {"journal", "metadata"},     // Whose partition a key belongs to stands in one place.
 
 	// The storage engines, which never import one another.
 	"store":           {"record"}, // For the rules about batches that all engines share.
@@ -213,20 +215,21 @@ var importTable = map[string][]string{
 	},
 
 	// Tests in the form of packages.
-	"assert":    {},
-	"harness":   {"machine"},
-	"logintest": {},
-	"redistest": {},
-	"sim":       {everything, "sim/seeds", "sim/shell"},
-	"sim/exact": {everything, "sim/seeds", "sim/shell"},
-	"sim/seeds": {}, // What simulators share knows nothing of what they simulate.
-	"sim/shell": {"coordinator/pump", "machine", "sim/seeds"},
-	"tidy":      {},
+	"assert":     {},
+	"harness":    {"machine"},
+	"logintest":  {},
+	"redistest":  {},
+	"sim":        {everything, "sim/seeds", "sim/shell"},
+	"sim/exact":  {everything, "sim/seeds", "sim/shell"},
+	"sim/shares": {everything, "sim/seeds", "sim/shell"},
+	"sim/seeds":  {}, // What simulators share knows nothing of what they simulate.
+	"sim/shell":  {"coordinator/pump", "machine", "sim/seeds"},
+	"tidy":       {},
 }
 
 // testOnly lists the packages that no other package may import, tests aside, and
 // those that the table names one of them for.
-var testOnly = []string{"assert", "harness", "logintest", "redistest", "sim", "sim/exact", "sim/seeds", "sim/shell", "store/storetest", "tidy"}
+var testOnly = []string{"assert", "harness", "logintest", "redistest", "sim", "sim/exact", "sim/seeds", "sim/shares", "sim/shell", "store/storetest", "tidy"}
 
 func TestPackagesImportOnlyWhatTheTableAllows(t *testing.T) {
 	report(t, checkImports(tree(t)))
