@@ -117,6 +117,7 @@ type Broker struct {
 	journal     *writer.Journal[journal.Entry]
 	txnJournal  *writer.Journal[journal.Txn]
 	marked      marked
+	pruning     *pruning
 	audit       *trail.Trail // nil if there is none
 	node        int32
 	redis       *redisSide    // nil unless the store is Redis
@@ -213,7 +214,7 @@ func (b *Broker) open(ctx context.Context, c Config) error {
 	b.openAudit()
 	b.gates.Count(&b.meters.Logins)
 	h := handler.New(handler.Options{
-		NodeID: b.nodeID(), Controller: b.controller, Partitions: b.manager, Tail: b.source.Tail, Groups: b.groups, Transactions: b.coordinatorOf(metadata.TransactionsTopic), Native: b.redis.shown(), Counter: b.counter, Checker: b.checker(), Converter: b.converter(), Lengths: b.lengths(), Logger: b.logger,
+		NodeID: b.nodeID(), Controller: b.controller, Partitions: b.manager, Tail: b.source.Tail, Groups: b.groups, Transactions: b.coordinatorOf(metadata.TransactionsTopic), ShareStates: b.coordinatorOf(metadata.ShareStateTopic), Native: b.redis.shown(), Counter: b.counter, Checker: b.checker(), Converter: b.converter(), Lengths: b.lengths(), Logger: b.logger,
 		SessionSlots: int(b.cfg.Int("max.incremental.fetch.session.cache.slots")),
 		LogDir:       b.logDir(), Space: b.space, RemoteStore: b.lease != nil, Marked: b.marked.add,
 		Now:   c.now,
@@ -234,6 +235,7 @@ func (b *Broker) open(ctx context.Context, c Config) error {
 	b.running.Go(func() { b.txnJournal.Run(background) })
 	b.running.Go(func() { b.audit.Run(background) })
 	b.running.Go(func() { b.orphans.Run(background) })
+	b.running.Go(func() { b.pruneShareStates(background) })
 	b.running.Go(func() { b.watch.Run(background) })
 	for _, e := range b.endpoints {
 		e.serve()

@@ -9,6 +9,7 @@ import (
 	"muster/internal/machine"
 	"muster/internal/metadata"
 	"muster/internal/metadata/config"
+	"muster/internal/share/state"
 	"muster/internal/store"
 	"muster/internal/txn"
 	"muster/internal/txn/orphans"
@@ -20,7 +21,7 @@ type coordinated struct {
 	*coordinator.Coordinator
 	topic string // whose partitions are its shards
 	core  machine.Definition
-	notes func([]machine.Note)
+	notes func(shard int32, notes []machine.Note)
 	// configured returns the event that tells the core of its new settings, nil if a change
 	// of the metadata is not about them.
 	configured func(before, after *metadata.Image) machine.Event
@@ -31,6 +32,7 @@ type coordinated struct {
 func (b *Broker) openCoordinators() {
 	b.journal, b.txnJournal = newJournal(b, groupJournal), newJournal(b, transactionJournal)
 	b.marked.tell = b.txnJournal.Add
+	b.pruning = newPruning()
 	b.groupConfig.Store(groupConfig(b.cfg, nil))
 	b.transactionConfig.Store(transactionConfig(b.cfg))
 	b.coordinators = []*coordinated{
@@ -41,6 +43,10 @@ func (b *Broker) openCoordinators() {
 		{
 			topic: metadata.TransactionsTopic, core: txn.Definition(func() txn.Config { return *b.transactionConfig.Load() }),
 			notes: b.transactionNotes, configured: b.configureTransactions,
+		},
+		{
+			topic: metadata.ShareStateTopic, core: state.Definition(b.shareStateConfig),
+			notes: b.shareStateNotes, configured: func(_, _ *metadata.Image) machine.Event { return nil },
 		},
 	}
 	for _, c := range b.coordinators {
@@ -61,7 +67,7 @@ func (b *Broker) coordinatorOf(topic string) *coordinator.Coordinator {
 
 // groupNotes passes on what the core of groups tells. Like the others that a coordinator
 // tells, it must not block.
-func (b *Broker) groupNotes(notes []machine.Note) {
+func (b *Broker) groupNotes(_ int32, notes []machine.Note) {
 	var entries []journal.Entry
 	for _, n := range notes {
 		switch n := n.(type) {
@@ -86,7 +92,7 @@ func (b *Broker) committed(offsets group.Committed) {
 	}
 }
 
-func (b *Broker) transactionNotes(notes []machine.Note) {
+func (b *Broker) transactionNotes(_ int32, notes []machine.Note) {
 	var entries []journal.Txn
 	for _, n := range machine.NotesOf[*journal.Txn](notes) {
 		entries = append(entries, *n)

@@ -50,6 +50,11 @@ func (b *Broker) Ask(ctx context.Context, node int32, req kmsg.Request) (kmsg.Re
 	return b.peers.Do(ctx, node, req)
 }
 
+// ShareState has share coordinators answer a request of this broker.
+func (b *Broker) ShareState(ctx context.Context, req kmsg.Request) kmsg.Response {
+	return b.peers.ShareState(ctx, req)
+}
+
 // ResolveOnce aborts orphans as if it were a certain time.
 func (b *Broker) ResolveOnce(ctx context.Context, now time.Time) error {
 	return b.orphans.Once(ctx, now)

@@ -17,7 +17,7 @@ func (b *Broker) openPeers() error {
 	if i < 0 {
 		return fmt.Errorf("inter.broker.listener.name: there is no listener named %q", name)
 	}
-	opts := peer.Options{Self: b.nodeID(), Image: b.image, Own: b.front.own, Listener: name, Login: b.peerLogins.Login, Logger: b.logger}
+	opts := peer.Options{Self: b.nodeID(), Image: b.image, Own: b.front.own, CreateTopic: b.createInternal, Listener: name, Login: b.peerLogins.Login, Logger: b.logger}
 	if b.endpoints[i].secure {
 		var err error
 		if opts.TLS, err = b.certs().Peer(name); err != nil {

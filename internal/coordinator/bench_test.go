@@ -26,7 +26,7 @@ func (*swift) Read(context.Context, int64) ([]byte, error) { return nil, nil }
 
 func swiftly(b *testing.B) *Coordinator { return swiftlyWith(b, nil) }
 
-func swiftlyWith(b *testing.B, notes func([]machine.Note)) *Coordinator {
+func swiftlyWith(b *testing.B, notes func(int32, []machine.Note)) *Coordinator {
 	cfg := group.DefaultConfig()
 	cfg.InitialDelay = 0
 	c := New(Options{
@@ -81,7 +81,7 @@ func BenchmarkCommit(b *testing.B) {
 // BenchmarkHeartbeatBesideNotes is a heartbeat while another client of the shard makes
 // its group rebalance all the time, and what is told of that takes a while.
 func BenchmarkHeartbeatBesideNotes(b *testing.B) {
-	c, from := swiftlyWith(b, func(notes []machine.Note) {
+	c, from := swiftlyWith(b, func(int32, []machine.Note) {
 		for began := time.Now(); time.Since(began) < 50*time.Microsecond; {
 		}
 	}), Client{ID: "c", Host: "10.0.0.1"}

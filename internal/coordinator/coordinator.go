@@ -71,10 +71,10 @@ type Options struct {
 	// once with the answer, when ctx ends at the latest. It may block, also after that.
 	// Nil if the core never sends.
 	Send func(ctx context.Context, node int32, req kmsg.Request, done func(kmsg.Response, error))
-	// Notes is given what the cores tell, those of a shard in their order, before those
+	// Notes is given what the core of a shard tells, those of a shard in their order, before those
 	// are answered who caused them. It must not block; what it is given is never changed
 	// again. Optional.
-	Notes func(notes []machine.Note)
+	Notes func(shard int32, notes []machine.Note)
 	// Panicked is told of each panic of a core. Optional.
 	Panicked func()
 	Logger   *slog.Logger

@@ -384,7 +384,7 @@ func TestNotesAreToldOnceRecordsAreDurable(t *testing.T) {
 	var told []*journal.Entry
 	synctest.Test(t, func(t *testing.T) {
 		opts := options(t, log)
-		opts.Notes = func(n []machine.Note) { told = append(told, machine.NotesOf[*journal.Entry](n)...) }
+		opts.Notes = func(_ int32, n []machine.Note) { told = append(told, machine.NotesOf[*journal.Entry](n)...) }
 		c := New(opts)
 		c.Lead([]int32{0})
 		synctest.Wait()
@@ -415,7 +415,7 @@ func TestRequestsAreAnsweredWhileNotesAreTold(t *testing.T) {
 	log := &gatedLog{}
 	synctest.Test(t, func(t *testing.T) {
 		opts, telling := options(t, log), make(chan struct{})
-		opts.Notes = func(n []machine.Note) {
+		opts.Notes = func(_ int32, n []machine.Note) {
 			if machine.NotesOf[*journal.Entry](n)[0].Kind == journal.KindSettled {
 				<-telling
 			}

@@ -141,7 +141,7 @@ func TestNotesOfAnyKindArePassedOn(t *testing.T) {
 	var told []int64
 	opts := errandOptions(false, nil)
 	opts.Core.New = func() machine.Core { return &teller{} }
-	opts.Notes = func(notes []machine.Note) {
+	opts.Notes = func(_ int32, notes []machine.Note) {
 		told = append(told, notes[0].(*journal.Txn).Was.ID, notes[1].(group.Committed)[0].Offset)
 	}
 	c := New(opts)

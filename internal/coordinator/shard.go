@@ -244,7 +244,7 @@ func (s *shard) release() {
 	s.news = nil
 	s.mu.Unlock()
 	for _, n := range list {
-		s.c.opts.Notes(n.notes)
+		s.c.opts.Notes(s.index, n.notes)
 		for _, answer := range n.answers {
 			answer()
 		}

@@ -1,12 +1,10 @@
 // FindCoordinator (key 10) tells which broker coordinates a group, or a
-// transactional id: the leader of its partition of __consumer_offsets, or of
-// __transaction_state.
+// transactional id, or the state of a share partition: the leader of its partition of
+// __consumer_offsets, __transaction_state, or __share_group_state.
 //
 //	v0   groups only     v4   several keys
 //	v1   key type        v5   error code of transactions
-//	v3   flexible        v6   share groups
-//
-// Left out: share groups.
+//	v3   flexible        v6   share partitions, as group:topic id:partition
 
 package handler
 
@@ -19,11 +17,18 @@ import (
 	"muster/internal/auth"
 	"muster/internal/coordinator"
 	"muster/internal/metadata"
+	"muster/internal/share/requests"
 )
 
 // coordinators are the topics whose leaders coordinate what a key of a type is
 // the id of.
-var coordinators = map[int8]string{0: metadata.OffsetsTopic, 1: metadata.TransactionsTopic}
+var coordinators = map[int8]string{0: metadata.OffsetsTopic, 1: metadata.TransactionsTopic, shareKey: metadata.ShareStateTopic}
+
+// shareKey is the type of a key that is a share partition, and the first version that has it.
+const (
+	shareKey      = 2
+	leastShareKey = 6
+)
 
 func (h *Handler) findCoordinator(ctx context.Context, c *call) (kmsg.Response, error) {
 	req := c.req.(*kmsg.FindCoordinatorRequest)
@@ -55,7 +60,12 @@ func (h *Handler) findOne(ctx context.Context, c *call, req *kmsg.FindCoordinato
 	}
 	topic, ok := coordinators[req.CoordinatorType]
 	if !ok {
-		return fail(kerr.InvalidRequest, "only groups and transactions have a coordinator here")
+		return fail(kerr.InvalidRequest, "only groups, transactions and share partitions have a coordinator")
+	}
+	if req.CoordinatorType == shareKey {
+		if _, ok := requests.ParseKey(key); !ok || req.Version < leastShareKey {
+			return fail(kerr.InvalidRequest, "the key of a share partition is group:topic id:partition, from version 6 on")
+		}
 	}
 	if err := h.ensureTopic(ctx, c.image, topic); err != nil {
 		h.opts.Logger.Error("an internal topic could not be created", "topic", topic, "error", err)
@@ -74,13 +84,12 @@ func (h *Handler) findOne(ctx context.Context, c *call, req *kmsg.FindCoordinato
 
 // mayFind says whether the client may know who coordinates something.
 func (c *call) mayFind(kind int8, key string) *kerr.Error {
-	const shareGroup = 2
 	op, t := auth.Describe, auth.Group
 	switch kind {
 	case 0:
 	case 1:
 		t = auth.TransactionalID
-	case shareGroup:
+	case shareKey:
 		op, t, key = auth.ClusterAction, auth.Cluster, auth.ClusterName
 	default:
 		return nil // There is no such thing.

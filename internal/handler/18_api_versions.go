@@ -8,6 +8,7 @@
 // to transactions by producing to them; and group.version 1 (KIP-848): there are
 // consumer groups. They are told from version 3 on, and that the broker could do
 // without them from version 4 on.
+// A broker that has logged in is told which requests brokers send to each other besides.
 
 package handler
 
@@ -35,6 +36,11 @@ func (h *Handler) apiVersions(_ context.Context, c *call) (kmsg.Response, error)
 	}
 	for i := range table {
 		resp.ApiKeys = append(resp.ApiKeys, apiKey(&table[i]))
+	}
+	if c.fromBroker() {
+		for i := range private {
+			resp.ApiKeys = append(resp.ApiKeys, apiKey(&private[i]))
+		}
 	}
 	if req.Version >= 3 {
 		resp.FinalizedFeaturesEpoch = 0

@@ -70,6 +70,7 @@ type Options struct {
 	Partitions   Partitions
 	Groups       Coordinator
 	Transactions Coordinator
+	ShareStates  Coordinator     // of the state of share partitions
 	Native       Native          // nil for a store without groups of its own
 	Counter      Counter         // nil for a store whose offsets have no gaps
 	Checker      store.Checker   // nil for a store that cannot check its logs
@@ -223,6 +224,9 @@ func (h *Handler) Serve(ctx context.Context, origin Origin, frame []byte) (*prot
 		return nil, err
 	}
 	e := entryFor(r.Key)
+	if origin.Broker {
+		e = entryForBroker(r.Key)
+	}
 	if e == nil {
 		return nil, fmt.Errorf("request with API key %d, which is not served", r.Key)
 	}

@@ -23,7 +23,8 @@ const betweenTimeout = 8 * time.Second
 func (h *Handler) Do(ctx context.Context, req kmsg.Request) (kmsg.Response, error) {
 	mine := req
 	switch req.(type) {
-	case *kmsg.AddPartitionsToTxnRequest, *kmsg.WriteTxnMarkersRequest:
+	case *kmsg.AddPartitionsToTxnRequest, *kmsg.WriteTxnMarkersRequest,
+		*kmsg.ReadShareGroupStateRequest, *kmsg.WriteShareGroupStateRequest:
 	default:
 		mine = kmsg.RequestForKey(req.Key())
 		mine.SetVersion(req.GetVersion())
@@ -38,7 +39,7 @@ func (h *Handler) Do(ctx context.Context, req kmsg.Request) (kmsg.Response, erro
 	if req.Key() == kmsg.AllocateProducerIDs.Int16() {
 		return h.allocateProducerIDs(ctx, c)
 	}
-	e := entryFor(req.Key())
+	e := entryForBroker(req.Key())
 	if e == nil || e.serve == nil {
 		return nil, fmt.Errorf("%s is not for this broker itself", kmsg.NameForKey(req.Key()))
 	}
@@ -59,6 +60,12 @@ var betweenBrokers = map[kmsg.Key]int16{
 	kmsg.SASLAuthenticate:     0,
 	kmsg.DescribeTransactions: 0,
 	kmsg.ListTransactions:     0,
+
+	kmsg.InitializeShareGroupState:  0,
+	kmsg.ReadShareGroupState:        0,
+	kmsg.WriteShareGroupState:       0,
+	kmsg.DeleteShareGroupState:      0,
+	kmsg.ReadShareGroupStateSummary: 0,
 }
 
 // checkBetween refuses a request that no broker sends, from a connection that has logged

@@ -48,6 +48,10 @@ func (e *Entry) serveMin() int16 { return max(e.Min, e.ServedFrom) }
 
 var table []Entry
 
+// private are the keys that only brokers of the cluster send to each other. Clients are not told
+// of them, and are answered as for keys that there are not.
+var private []Entry
+
 // init fills the table, which cannot be a literal because ApiVersions reads it.
 func init() {
 	table = []Entry{
@@ -57,7 +61,7 @@ func init() {
 		{Key: 3, Min: 0, Max: 13, serve: (*Handler).metadata},
 		{Key: 8, Min: 2, Max: 10, serve: (*Handler).offsetCommit},
 		{Key: 9, Min: 1, Max: 10, serve: (*Handler).offsetFetch},
-		{Key: 10, Min: 0, Max: 6, serve: (*Handler).findCoordinator, Note: "groups and transactions"},
+		{Key: 10, Min: 0, Max: 6, serve: (*Handler).findCoordinator, Note: "groups, transactions, the state of share groups"},
 		{Key: 11, Min: 0, Max: 9, serve: (*Handler).joinGroup},
 		{Key: 12, Min: 0, Max: 4, serve: (*Handler).heartbeat},
 		{Key: 13, Min: 0, Max: 5, serve: (*Handler).leaveGroup},
@@ -106,12 +110,29 @@ func init() {
 		{Key: 74, Min: 0, Max: 1, serve: (*Handler).listConfigResources, Note: "topics, brokers and groups; 0 asks for client metrics, of which there are none"},
 		{Key: 75, Min: 0, Max: 0, serve: (*Handler).describeTopicPartitions},
 	}
+	private = []Entry{
+		{Key: 83, Min: 0, Max: 0, serve: (*Handler).initializeShareGroupState, between: true},
+		{Key: 84, Min: 0, Max: 0, serve: (*Handler).readShareGroupState, between: true},
+		{Key: 85, Min: 0, Max: 1, serve: (*Handler).writeShareGroupState, between: true},
+		{Key: 86, Min: 0, Max: 0, serve: (*Handler).deleteShareGroupState, between: true},
+		{Key: 87, Min: 0, Max: 1, serve: (*Handler).readShareGroupStateSummary, between: true},
+	}
 }
 
 // Table returns all entries in the order of their keys.
 func Table() []Entry { return slices.Clone(table) }
 
-func entryFor(key int16) *Entry {
+func entryFor(key int16) *Entry { return entryIn(table, key) }
+
+// entryForBroker is entryFor for a broker of the cluster.
+func entryForBroker(key int16) *Entry {
+	if e := entryFor(key); e != nil {
+		return e
+	}
+	return entryIn(private, key)
+}
+
+func entryIn(table []Entry, key int16) *Entry {
 	i, ok := slices.BinarySearchFunc(table, key, func(e Entry, k int16) int { return int(e.Key) - int(k) })
 	if !ok {
 		return nil

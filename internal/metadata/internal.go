@@ -19,6 +19,8 @@ const (
 	HistoryTopic = "__group_history"
 	// TransactionsTopic holds transactional ids and their transactions.
 	TransactionsTopic = "__transaction_state"
+	// ShareStateTopic holds what leaders of share partitions have written of them.
+	ShareStateTopic = "__share_group_state"
 	// TransactionJournalTopic tells what happened to transactional ids, and who did it.
 	TransactionJournalTopic = "__transaction_journal"
 	// AuditTopic tells who logged in, who was denied what, and who changed what.
@@ -105,7 +107,19 @@ var internals = map[string]internal{
 			return map[string]string{"retention.ms": b.Get("muster.transaction.journal.retention.ms")}
 		},
 	},
-	"__share_group_state": {},
+	ShareStateTopic: {
+		partitions: func(i *Image, _ bool) int32 {
+			return int32(i.Config.Int("share.coordinator.state.topic.num.partitions"))
+		},
+		// It is not compacted: its coordinator deletes what no share partition needs. A
+		// snapshot has all runs of one, so it may be large.
+		fixed: always(map[string]string{
+			"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1", "max.message.bytes": "67108864",
+		}),
+		initial: func(b *config.Broker) map[string]string {
+			return map[string]string{"segment.bytes": b.Get("share.coordinator.state.topic.segment.bytes")}
+		},
+	},
 	HistoryTopic: {
 		partitions: journalPartitions(OffsetsTopic),
 		fixed:      always(map[string]string{"cleanup.policy": "delete", "max.message.bytes": "8388608"}),

@@ -55,31 +55,45 @@ type answer struct {
 	err  error
 }
 
-// newConn returns a connection that knows which versions the broker serves.
-func newConn(ctx context.Context, socket net.Conn, to address, login Login, opts *Options) (*conn, error) {
+// newConn returns a connection for requests of a key, which knows which versions the broker serves.
+func newConn(ctx context.Context, socket net.Conn, to address, key int16, login Login, opts *Options) (*conn, error) {
 	c := &conn{opts: opts, to: to, login: login, socket: socket, format: kmsg.NewRequestFormatter(kmsg.FormatterClientID("muster-peer")), pending: map[int32]chan answer{}, writing: make(chan struct{}, 1)}
 	go c.read()
-	resp, err := c.roundTrip(ctx, kmsg.NewPtrApiVersionsRequest())
-	if err != nil {
+	if err := c.learnVersions(ctx); err != nil {
 		c.end(err)
 		return nil, err
 	}
+	if login == (Login{}) {
+		return c, nil
+	}
+	if err := c.logIn(ctx); err != nil {
+		c.end(err)
+		return nil, fmt.Errorf("log in: %w", err)
+	}
+	if _, ok := c.versions[key]; !ok { // Brokers are told more than others.
+		if err := c.learnVersions(ctx); err != nil {
+			c.end(err)
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// learnVersions asks which versions the broker serves.
+func (c *conn) learnVersions(ctx context.Context) error {
+	resp, err := c.roundTrip(ctx, kmsg.NewPtrApiVersionsRequest())
+	if err != nil {
+		return err
+	}
 	served := resp.(*kmsg.ApiVersionsResponse)
 	if err := kerr.ErrorForCode(served.ErrorCode); err != nil {
-		c.end(err)
-		return nil, err
+		return err
 	}
 	c.versions = map[int16][2]int16{}
 	for _, k := range served.ApiKeys {
 		c.versions[k.ApiKey] = [2]int16{k.MinVersion, k.MaxVersion}
 	}
-	if login != (Login{}) {
-		if err := c.logIn(ctx); err != nil {
-			c.end(err)
-			return nil, fmt.Errorf("log in: %w", err)
-		}
-	}
-	return c, nil
+	return nil
 }
 
 // do sends a request in a version that the broker serves.

@@ -158,7 +158,7 @@ func (l *link) open(ctx context.Context, to address) (*conn, error) {
 		}
 		socket = over
 	}
-	return newConn(ctx, socket, to, l.c.login(), &l.c.opts)
+	return newConn(ctx, socket, to, l.to.key, l.c.login(), &l.c.opts)
 }
 
 // close ends the connection, and there is none afterwards.

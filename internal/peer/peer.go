@@ -1,8 +1,9 @@
 // Package peer sends requests to the other brokers of the cluster, over the
 // listener that clients use as well, and to this broker itself without a network.
 //
-//	coordinators ─ Send ─┬─ this broker: its handler, called directly
-//	partitions ─── Ask ──┘  others: some connections for each node and kind of request
+//	coordinators ─ Send ───────┬─ this broker: its handler, called directly
+//	partitions ─── Ask ────────┤  others: some connections for each node and kind of request
+//	share groups ─ ShareState ─┘
 //
 // A connection is opened when there is something to send and closed when there
 // has been nothing for a while. Requests on it are pipelined, and answered in
@@ -10,8 +11,8 @@
 // never share one with markers, which wait for disks. On each connection the broker logs
 // in first (login.go), also where clients need not: a broker believes only its like.
 //
-// Nothing here tries a request again: that is for those to decide who know what
-// it means. Each request ends within a time limit, however silent the other is.
+// Nothing here tries a request again, ShareState aside: that is for those to decide who know
+// what it means. Each request ends within a time limit, however silent the other is.
 package peer
 
 import (
@@ -52,6 +53,9 @@ type Options struct {
 	Image func() *metadata.Image
 	// Own has this broker's handler answer a request of its own.
 	Own func(ctx context.Context, req kmsg.Request) (kmsg.Response, error)
+	// CreateTopic creates an internal topic; that there is one already is no error. Nil if
+	// none is ever needed.
+	CreateTopic func(ctx context.Context, name string) error
 	// Listener is the name of the one by which brokers reach each other, and TLS
 	// how, asked for each connection; nil for plain text.
 	Listener string
@@ -130,6 +134,10 @@ func (c *Client) send(ctx context.Context, node int32, req kmsg.Request, done fu
 	defer cancel()
 	if theirs != c.ctx {
 		defer context.AfterFunc(c.ctx, cancel)()
+	}
+	if node == machine.ShareCoordinator {
+		done(c.ShareState(ctx, req), nil, false)
+		return
 	}
 	if node != c.opts.Self && node != machine.Self {
 		resp, err := c.other(ctx, node, req)

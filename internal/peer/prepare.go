@@ -13,7 +13,7 @@ const leastQuestion = 4
 // leastBounds is the first version of ListOffsets that has tagged fields.
 const leastBounds = 6
 
-// prepare returns a copy of a request in another version. The last three are open to
+// prepare returns a copy of a request in another version. Transactions and ListOffsets are open to
 // clients too, by rules that brokers need not have.
 func prepare(req kmsg.Request, version int16) (kmsg.Request, error) {
 	switch r := req.(type) {
@@ -40,6 +40,26 @@ func prepare(req kmsg.Request, version int16) (kmsg.Request, error) {
 		if version < leastBounds {
 			return nil, fmt.Errorf("it serves only version %d", version)
 		}
+		out := *r
+		out.Version = version
+		return &out, nil
+	case *kmsg.InitializeShareGroupStateRequest:
+		out := *r
+		out.Version = version
+		return &out, nil
+	case *kmsg.ReadShareGroupStateRequest:
+		out := *r
+		out.Version = version
+		return &out, nil
+	case *kmsg.WriteShareGroupStateRequest:
+		out := *r
+		out.Version = version
+		return &out, nil
+	case *kmsg.DeleteShareGroupStateRequest:
+		out := *r
+		out.Version = version
+		return &out, nil
+	case *kmsg.ReadShareGroupStateSummaryRequest:
 		out := *r
 		out.Version = version
 		return &out, nil

@@ -103,13 +103,14 @@ var importTable = map[string][]string{
 		"partition", "protocol",
 		"quota", // To count what clients take; whose quota it is says metadata.
 		"record",
+		"share/requests",
 		"store", // For store.Records and the error values.
 	},
 	"coordinator":     {"coordinator/pump", "journal", "machine", "metadata", "record"}, // A core is handed to it.
 	"partition":       {"metadata", "metadata/config", "record", "store"},
-	"metadata/config": {"words"},                                                   // For the nearest name of one that is misspelt.
-	"cluster":         {"auth", "metadata", "metadata/config", "record", "store"},  // ACL rules are part of the metadata.
-	"peer":            {"journal", "machine", "metadata", "partition", "protocol"}, // It implements what coordinators and partitions ask of other brokers.
+	"metadata/config": {"words"},                                                                     // For the nearest name of one that is misspelt.
+	"cluster":         {"auth", "metadata", "metadata/config", "record", "store"},                    // ACL rules are part of the metadata.
+	"peer":            {"journal", "machine", "metadata", "partition", "protocol", "share/requests"}, // It implements what coordinators and partitions ask of other brokers.
 	"auth":            {},
 	"auth/sasl":       {},                                            // Users and settings are handed to it.
 	"meter":           {},                                            // Who counts says what.
@@ -184,7 +185,8 @@ var importTable = map[string][]string{
 	"group/subscription": {},
 	"group/assignor":     {},
 	"migration":          {},
-	"share/state":        {"group/schema", "machine", "metadata"}, // The records of all coordinators are generated in one place.
+	"share/requests":     {"journal", "metadata"},                                   // Whose partition a key belongs to stands in one place.
+	"share/state":        {"group/schema", "machine", "metadata", "share/requests"}, // The records of all coordinators are generated in one place.
 	"share/window":       {},
 	"journal":            {},
 	"txn":                {"journal", "machine", "metadata"},

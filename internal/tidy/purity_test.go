@@ -27,7 +27,7 @@ type purity struct {
 // The cores are told the time and given their randomness: the same inputs give
 // the same effects, in the simulator and in replay.
 var core = purity{
-	packages: []string{"coordinator/pump", "group", "group/assignor", "group/classic", "group/consumer", "group/kind", "group/modern", "group/schema", "group/subscription", "machine", "migration", "share/state", "share/window", "txn", "watch/history", "journal", "watch/lag", "watch/list"},
+	packages: []string{"coordinator/pump", "group", "group/assignor", "group/classic", "group/consumer", "group/kind", "group/modern", "group/schema", "group/subscription", "machine", "migration", "share/requests", "share/state", "share/window", "txn", "watch/history", "journal", "watch/lag", "watch/list"},
 	imports: []string{
 		"bufio", "context", "crypto/rand", "hash/maphash", "io", "log", "math/rand", "net", "os", "runtime", "sync", "syscall", "unsafe",
 	},

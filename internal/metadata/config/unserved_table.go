@@ -84,10 +84,8 @@ const unserved = `
 	sasl.oauthbearer.jwt.retriever.class sasl.oauthbearer.jwt.validator.class sasl.oauthbearer.scope
 	security.providers
 	server.max.startup.time.ms
-	share.coordinator.append.linger.ms share.coordinator.cached.buffer.max.bytes share.coordinator.cold.partition.snapshot.interval.ms
-	share.coordinator.load.buffer.size share.coordinator.snapshot.update.records.per.snapshot share.coordinator.state.topic.compression.codec
-	share.coordinator.state.topic.num.partitions share.coordinator.state.topic.prune.interval.ms share.coordinator.state.topic.segment.bytes
-	share.coordinator.threads share.coordinator.write.timeout.ms share.fetch.max.fetch.records share.fetch.purgatory.purge.interval.requests
+	share.coordinator.append.linger.ms share.coordinator.cached.buffer.max.bytes share.coordinator.load.buffer.size
+	share.coordinator.state.topic.compression.codec share.coordinator.threads share.coordinator.write.timeout.ms share.fetch.max.fetch.records share.fetch.purgatory.purge.interval.requests
 	socket.connection.setup.timeout.max.ms socket.connection.setup.timeout.ms socket.listen.backlog.size
 	ssl.allow.dn.changes ssl.allow.san.changes ssl.endpoint.identification.algorithm ssl.engine.factory.class ssl.keymanager.algorithm ssl.provider
 	ssl.secure.random.implementation ssl.trustmanager.algorithm

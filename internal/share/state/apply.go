@@ -22,9 +22,9 @@ func (s *Shard) Replay(b machine.Stored) {
 func (s *Shard) apply(r machine.Record, offset int64) {
 	switch r := r.(type) {
 	case *schema.ShareSnapshotRecord:
-		s.applySnapshot(Key{r.Group, r.Topic, r.Partition}, r.Value, offset)
+		s.applySnapshot(Key{Group: r.Group, Topic: r.Topic, Partition: r.Partition}, r.Value, offset)
 	case *schema.ShareUpdateRecord:
-		p := s.all[Key{r.Group, r.Topic, r.Partition}]
+		p := s.all[Key{Group: r.Group, Topic: r.Topic, Partition: r.Partition}]
 		if p == nil || r.Value == nil || r.Value.SnapshotEpoch != p.SnapshotEpoch {
 			return
 		}

@@ -77,7 +77,7 @@ func (x *step) initialize(m *kmsg.InitializeShareGroupStateRequest) kmsg.Respons
 		for i := range t.Partitions {
 			p := kmsg.NewInitializeShareGroupStateResponseTopicPartition()
 			p.Partition = t.Partitions[i].Partition
-			p.ErrorCode = code(x.initializeOne(Key{m.GroupID, t.TopicID, p.Partition}, &t.Partitions[i]))
+			p.ErrorCode = code(x.initializeOne(Key{Group: m.GroupID, Topic: t.TopicID, Partition: p.Partition}, &t.Partitions[i]))
 			out.Partitions = append(out.Partitions, p)
 		}
 		resp.Topics = append(resp.Topics, out)
@@ -149,7 +149,7 @@ func (x *step) writeState(m *kmsg.WriteShareGroupStateRequest) kmsg.Response {
 		for i := range t.Partitions {
 			p := kmsg.NewWriteShareGroupStateResponseTopicPartition()
 			p.Partition = t.Partitions[i].Partition
-			p.ErrorCode = code(x.writeOne(Key{m.GroupID, t.TopicID, p.Partition}, &t.Partitions[i]))
+			p.ErrorCode = code(x.writeOne(Key{Group: m.GroupID, Topic: t.TopicID, Partition: p.Partition}, &t.Partitions[i]))
 			out.Partitions = append(out.Partitions, p)
 		}
 		resp.Topics = append(resp.Topics, out)
@@ -188,7 +188,7 @@ func (x *step) read(m *kmsg.ReadShareGroupStateRequest) kmsg.Response {
 		out := kmsg.NewReadShareGroupStateResponseTopic()
 		out.TopicID = t.TopicID
 		for _, asked := range t.Partitions {
-			out.Partitions = append(out.Partitions, x.readOne(Key{m.GroupID, t.TopicID, asked.Partition}, asked.LeaderEpoch))
+			out.Partitions = append(out.Partitions, x.readOne(Key{Group: m.GroupID, Topic: t.TopicID, Partition: asked.Partition}, asked.LeaderEpoch))
 		}
 		resp.Topics = append(resp.Topics, out)
 	}
@@ -225,7 +225,7 @@ func (x *step) summary(m *kmsg.ReadShareGroupStateSummaryRequest) kmsg.Response 
 		for _, asked := range t.Partitions {
 			one := kmsg.NewReadShareGroupStateSummaryResponseTopicPartition()
 			one.Partition = asked.Partition
-			p, err := x.find(Key{m.GroupID, t.TopicID, asked.Partition}, asked.LeaderEpoch)
+			p, err := x.find(Key{Group: m.GroupID, Topic: t.TopicID, Partition: asked.Partition}, asked.LeaderEpoch)
 			if one.ErrorCode = code(err); err == nil {
 				one.StateEpoch, one.LeaderEpoch, one.StartOffset, one.DeliveryCompleteCount = p.StateEpoch, p.LeaderEpoch, p.Start, p.Completed
 			}
@@ -246,7 +246,7 @@ func (x *step) remove(m *kmsg.DeleteShareGroupStateRequest) kmsg.Response {
 		for _, asked := range t.Partitions {
 			one := kmsg.NewDeleteShareGroupStateResponseTopicPartition()
 			one.Partition = asked.Partition
-			k := Key{m.GroupID, t.TopicID, asked.Partition}
+			k := Key{Group: m.GroupID, Topic: t.TopicID, Partition: asked.Partition}
 			if one.ErrorCode = code(x.exists(k)); one.ErrorCode == 0 {
 				x.tombstone(k)
 			}

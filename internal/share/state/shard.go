@@ -28,7 +28,6 @@
 //	apply.go       the records, and what they change
 //	merge.go       what is stored of offsets, and what is written of them
 //	sweep.go       snapshots of what is idle, and what of the log no one needs
-//	failed.go      the answers of a broker that is not the coordinator
 //
 // The bytes of the records are those of package group/schema.
 package state
@@ -45,28 +44,35 @@ import (
 	"muster/internal/group/schema"
 	"muster/internal/machine"
 	"muster/internal/metadata"
+	"muster/internal/share/requests"
 )
 
 // Definition describes the core to the runtime. config returns the current settings.
 func Definition(config func() Config) machine.Definition {
 	return machine.Definition{
 		Name: "share group state", New: func() machine.Core { return NewShard(config()) }, Decode: schema.DecodeShare,
-		Fail: failed, NeedsRandom: func(kmsg.Request) bool { return false },
+		Fail: requests.Failed, NeedsRandom: func(kmsg.Request) bool { return false },
 	}
 }
 
 // Config is the settings of the share coordinator.
 type Config struct {
 	Updates int           // share.coordinator.snapshot.update.records.per.snapshot
-	Idle    time.Duration // share.coordinator.cold.partition.snapshot.interval.ms, and that of pruning
+	Idle    time.Duration // share.coordinator.cold.partition.snapshot.interval.ms
+	Prune   time.Duration // share.coordinator.state.topic.prune.interval.ms
 }
 
 // DefaultConfig returns Kafka's defaults.
-func DefaultConfig() Config { return Config{Updates: 500, Idle: 5 * time.Minute} }
+func DefaultConfig() Config {
+	return Config{Updates: 500, Idle: 5 * time.Minute, Prune: 5 * time.Minute}
+}
 
-// TimerSweep is the timer after which idle share partitions get a snapshot, and it is told what
-// may be deleted.
-const TimerSweep = "sweep"
+// The timers after which idle share partitions get a snapshot, and it is told what may be
+// deleted.
+const (
+	TimerSweep = "sweep"
+	TimerPrune = "prune"
+)
 
 // Prune says that no record before an offset is needed.
 type Prune struct{ Before int64 }
@@ -75,11 +81,7 @@ type Prune struct{ Before int64 }
 func (Prune) IsNote() {}
 
 // Key names a share partition.
-type Key struct {
-	Group     string
-	Topic     metadata.TopicID
-	Partition int32
-}
+type Key = requests.Key
 
 func compareKeys(a, b Key) int {
 	return cmp.Or(cmp.Compare(a.Group, b.Group), bytes.Compare(a.Topic[:], b.Topic[:]), cmp.Compare(a.Partition, b.Partition))
@@ -90,7 +92,8 @@ type Shard struct {
 	cfg Config
 	all map[Key]*state
 
-	seq     uint64 // of the last timer armed
+	seq     uint64            // of the last timer armed
+	armed   map[string]uint64 // of the last of each kind
 	lastTag uint64
 	tagged  map[uint64][]tagged // snapshots that are not known to be durable
 	end     int64               // no record is known at this offset or after it
@@ -118,7 +121,7 @@ const unknown = -1
 
 // NewShard returns a shard without share partitions.
 func NewShard(cfg Config) *Shard {
-	return &Shard{cfg: cfg, all: map[Key]*state{}, tagged: map[uint64][]tagged{}}
+	return &Shard{cfg: cfg, all: map[Key]*state{}, armed: map[string]uint64{}, tagged: map[uint64][]tagged{}}
 }
 
 // step is one call of Step.
@@ -139,8 +142,12 @@ func (s *Shard) Step(in machine.Input) machine.Effects {
 	case machine.Request:
 		x.request(&e)
 	case machine.TimerFired:
-		if e.Key.Kind == TimerSweep && e.Seq == s.seq {
+		switch {
+		case e.Seq != s.armed[e.Key.Kind]:
+		case e.Key.Kind == TimerSweep:
 			x.sweep()
+		case e.Key.Kind == TimerPrune:
+			x.prune()
 		}
 	case machine.TopicsChanged:
 		if len(e.Gone) > 0 {
@@ -150,7 +157,8 @@ func (s *Shard) Step(in machine.Input) machine.Effects {
 		s.appended(e)
 	case machine.Loaded:
 		x.forget()
-		x.arm(s.cfg.Idle)
+		x.arm(TimerSweep, s.cfg.Idle)
+		x.arm(TimerPrune, s.cfg.Prune)
 	}
 	if len(x.records) > 0 {
 		b := machine.Batch{Records: x.records}
@@ -163,15 +171,16 @@ func (s *Shard) Step(in machine.Input) machine.Effects {
 	return x.out
 }
 
-func (x *step) arm(after time.Duration) {
+func (x *step) arm(kind string, after time.Duration) {
 	x.seq++
-	x.out.Timers = append(x.out.Timers, machine.Timer{Key: machine.TimerKey{Kind: TimerSweep}, Seq: x.seq, At: x.now.Add(after)})
+	x.armed[kind] = x.seq
+	x.out.Timers = append(x.out.Timers, machine.Timer{Key: machine.TimerKey{Kind: kind}, Seq: x.seq, At: x.now.Add(after)})
 }
 
 // write makes a record part of the hard state and has it appended.
 func (x *step) write(r schema.Record) {
 	if snapshot, ok := r.(*schema.ShareSnapshotRecord); ok && snapshot.Value != nil {
-		x.snaps = append(x.snaps, tagged{Key{snapshot.Group, snapshot.Topic, snapshot.Partition}, int64(len(x.records))})
+		x.snaps = append(x.snaps, tagged{Key{Group: snapshot.Group, Topic: snapshot.Topic, Partition: snapshot.Partition}, int64(len(x.records))})
 	}
 	x.records = append(x.records, r)
 	x.apply(r, unknown)

@@ -70,6 +70,7 @@ func TestASweepIsBounded(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	in := machine.Input{Now: now, Image: imageOf("t"), Event: machine.Loaded{}}
 	fx := s.Step(in)
+	prune := fx.Timers[1]
 	var sizes []int
 	for range 4 {
 		tm := fx.Timers[0]
@@ -85,13 +86,19 @@ func TestASweepIsBounded(t *testing.T) {
 	if want := []int{maxSweep, maxSweep, 10, 0}; !slices.Equal(sizes, want) {
 		t.Errorf("snapshots: %v, want %v", sizes, want)
 	}
+	in.Now, in.Event = prune.At, machine.TimerFired{Key: prune.Key, Seq: prune.Seq}
+	if fx = s.Step(in); len(fx.Notes) == 0 {
+		t.Error("nothing is pruned")
+	}
 	if want := []machine.Note{Prune{4*maxSweep + 20}}; !slices.Equal(fx.Notes, want) {
 		t.Errorf("notes %v, want %v", fx.Notes, want)
 	}
 	// Stale ones are ignored.
-	in.Event = machine.TimerFired{Key: machine.TimerKey{Kind: TimerSweep}, Seq: s.seq - 1}
-	if fx := s.Step(in); len(fx.Timers) > 0 {
-		t.Error("a stale timer fires")
+	for _, kind := range []string{TimerSweep, TimerPrune} {
+		in.Event = machine.TimerFired{Key: machine.TimerKey{Kind: kind}, Seq: s.armed[kind] - 1}
+		if fx := s.Step(in); len(fx.Timers) > 0 {
+			t.Errorf("a stale timer of %s fires", kind)
+		}
 	}
 }
 

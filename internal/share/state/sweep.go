@@ -8,8 +8,7 @@ const (
 	sweepAgain = time.Second
 )
 
-// sweep writes snapshots of what is idle, so that the log need not be kept for it, and tells up
-// to where it need not. If everything is idle, and its snapshots are all there is to it, the log
+// sweep writes snapshots of what is idle, so that the log need not be kept for it. If everything is idle, and its snapshots are all there is to it, the log
 // is as short as it can be: nothing is written, or it would go on for ever.
 func (x *step) sweep() {
 	keys := x.keys()
@@ -32,11 +31,16 @@ func (x *step) sweep() {
 			wrote++
 		}
 	}
+	x.arm(TimerSweep, after)
+}
+
+// prune tells up to where the log need not be kept.
+func (x *step) prune() {
 	if before := x.unneeded(); before > x.pruned {
 		x.pruned = before
 		x.out.Notes = append(x.out.Notes, Prune{before})
 	}
-	x.arm(after)
+	x.arm(TimerPrune, x.cfg.Prune)
 }
 
 // isIdle says that nothing was written to a share partition for a while, nor of it by a sweep.
