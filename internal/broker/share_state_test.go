@@ -22,11 +22,12 @@ type shares struct {
 	b     *broker.Broker
 	topic metadata.TopicID
 	group string
+	epoch int32 // of the state, as leaders know it
 }
 
 func sharesOf(t testing.TB, b *broker.Broker, topic string) *shares {
 	t.Helper()
-	return &shares{t, b, b.Image().Topic(topic).ID, "g"}
+	return &shares{t, b, b.Image().Topic(topic).ID, "g", 1}
 }
 
 // over are the partitions that a request is about: all up to n.
@@ -71,7 +72,7 @@ func (s *shares) write(n, leader int32, start, first, last int64) string {
 	req := kmsg.NewPtrWriteShareGroupStateRequest()
 	req.GroupID, req.Topics = s.group, []kmsg.WriteShareGroupStateRequestTopic{{TopicID: s.topic, Partitions: over(n, func(i int32) kmsg.WriteShareGroupStateRequestTopicPartition {
 		return kmsg.WriteShareGroupStateRequestTopicPartition{
-			Partition: i, StateEpoch: 1, LeaderEpoch: leader, StartOffset: start, DeliveryCompleteCount: int32(last - first + 1),
+			Partition: i, StateEpoch: s.epoch, LeaderEpoch: leader, StartOffset: start, DeliveryCompleteCount: int32(last - first + 1),
 			StateBatches: []kmsg.WriteShareGroupStateRequestTopicPartitionStateBatch{{FirstOffset: first, LastOffset: last, DeliveryState: 2, DeliveryCount: 1}},
 		}
 	})}}

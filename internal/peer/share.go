@@ -97,11 +97,34 @@ func (c *Client) shareImage(ctx context.Context) (*metadata.Image, error) {
 	if c.opts.CreateTopic == nil {
 		return nil, errNoShareTopic
 	}
-	if err := c.opts.CreateTopic(ctx, metadata.ShareStateTopic); err != nil {
+	if err := c.createShareTopic(ctx); err != nil {
 		return nil, err
 	}
 	if image := c.opts.Image(); image != nil && image.Topic(metadata.ShareStateTopic) != nil {
 		return image, nil
 	}
 	return nil, errNoShareTopic
+}
+
+// createShareTopic creates the topic, and waits for that no longer than ctx: coordinators are
+// told of a topic in turn, and one of them may be busy with the end of the very shard that asks.
+func (c *Client) createShareTopic(ctx context.Context) error {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return errClosed
+	}
+	c.owned.Add(1)
+	c.mu.Unlock()
+	created := make(chan error, 1)
+	go func() {
+		defer c.owned.Done()
+		created <- c.opts.CreateTopic(ctx, metadata.ShareStateTopic)
+	}()
+	select {
+	case err := <-created:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

@@ -161,7 +161,7 @@ func (w *world) initialize(t *rapid.T) {
 		want = 3
 	case was != nil && was.state > p.StateEpoch:
 		want = 124
-	case was != nil && was.state == p.StateEpoch:
+	case was != nil && was.state == p.StateEpoch && (p.StartOffset < 0 || p.StartOffset == was.start):
 	default:
 		is := &known{state: p.StateEpoch, start: p.StartOffset, completed: -1, offsets: map[int64]said{}}
 		if is.start >= 0 {
@@ -209,8 +209,12 @@ func (w *world) write(t *rapid.T) {
 	case want != 0:
 	case p.StateEpoch >= 0 && p.StateEpoch < is.state:
 		want = 124
-	case p.StateEpoch > is.state:
+	case p.StateEpoch > is.state && p.StartOffset < 0:
 		want = 42
+	case p.StateEpoch > is.state:
+		is = &known{state: p.StateEpoch, leader: max(is.leader, p.LeaderEpoch), start: p.StartOffset, completed: p.DeliveryCompleteCount, offsets: map[int64]said{}}
+		say(is.offsets, runs, is.start)
+		w.want[k] = is
 	default:
 		is.leader, is.start = max(is.leader, p.LeaderEpoch), max(is.start, p.StartOffset)
 		if p.DeliveryCompleteCount >= 0 {

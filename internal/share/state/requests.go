@@ -85,9 +85,9 @@ func (x *step) initialize(m *kmsg.InitializeShareGroupStateRequest) kmsg.Respons
 	return resp
 }
 
-// initializeOne begins a share partition, or begins it anew under a newer state epoch. Under
-// the same one it is there: a group coordinator that has no answer asks again, and what leaders
-// have written since must stay. (Kafka would write it anew.)
+// initializeOne begins a share partition, or begins it anew under a newer state epoch. Under the
+// same one it is there, as Kafka has it, if no other start is named: a group coordinator that has
+// no answer asks again, and what leaders have written since must stay.
 func (x *step) initializeOne(k Key, m *kmsg.InitializeShareGroupStateRequestTopicPartition) *kerr.Error {
 	if err := x.exists(k); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (x *step) initializeOne(k Key, m *kmsg.InitializeShareGroupStateRequestTopi
 		switch {
 		case m.StateEpoch < p.StateEpoch:
 			return kerr.FencedStateEpoch
-		case m.StateEpoch == p.StateEpoch:
+		case m.StateEpoch == p.StateEpoch && (v.Start == notGiven || v.Start == p.Start):
 			return nil
 		}
 		v.SnapshotEpoch, v.LeaderEpoch = p.SnapshotEpoch+1, p.LeaderEpoch
@@ -164,7 +164,7 @@ func (x *step) writeOne(k Key, m *kmsg.WriteShareGroupStateRequestTopicPartition
 		return err
 	case m.StateEpoch != notGiven && m.StateEpoch < p.StateEpoch:
 		return kerr.FencedStateEpoch
-	case m.StateEpoch > p.StateEpoch: // No one was ever told of it.
+	case m.StateEpoch > p.StateEpoch && m.StartOffset < 0: // No one was ever told of it.
 		return kerr.InvalidRequest
 	}
 	u := &schema.ShareUpdate{LeaderEpoch: m.LeaderEpoch, Start: m.StartOffset, Completed: m.DeliveryCompleteCount}
@@ -175,7 +175,19 @@ func (x *step) writeOne(k Key, m *kmsg.WriteShareGroupStateRequestTopicPartition
 		u.Runs = append(u.Runs, Run{First: b.FirstOffset, Last: b.LastOffset, State: b.DeliveryState, Count: b.DeliveryCount})
 	}
 	u.Runs = merge(ordered(u.Runs), nil, u.Start)
+	if m.StateEpoch > p.StateEpoch {
+		return x.recover(k, p, m.StateEpoch, u)
+	}
 	return x.update(k, p, u)
+}
+
+// recover begins a state epoch that a leader knows and the log does not: a store has lost its
+// end. What was written before is of an older epoch and void; what the leader does not write is
+// delivered again.
+func (x *step) recover(k Key, p *state, epoch int32, u *schema.ShareUpdate) *kerr.Error {
+	v := p.ShareSnapshot
+	v.StateEpoch, v.LeaderEpoch, v.Start, v.Runs, v.Completed = epoch, max(v.LeaderEpoch, u.LeaderEpoch), u.Start, u.Runs, u.Completed
+	return x.store(k, x.snapshot(k, v))
 }
 
 // isStored says whether a record may be stored in a state: available, acknowledged, archived,
