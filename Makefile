@@ -25,7 +25,7 @@ LINTER  := bin/golangci-lint
 # none, or only those of tests and tools: the race detector has nothing to find in them.
 # The tests of cmd/muster run all commands under it.
 PURE   := audit auth coordinator/pump group group/assignor group/classic group/consumer group/kind group/modern group/schema group/subscription journal machine migration quota share/state share/window txn watch/explain watch/history watch/lag watch/list words
-QUIET  := $(addprefix cmd/muster/internal/,cli serve top txns) internal/sim internal/sim/exact internal/sim/seeds internal/sim/shell internal/harness internal/tidy interop/matrix scripts/gate
+QUIET  := $(addprefix cmd/muster/internal/,cli serve top txns) internal/sim internal/sim/exact internal/sim/seeds internal/sim/shares internal/sim/shell internal/harness internal/tidy interop/matrix scripts/gate
 RACED   = $(filter-out $(PURE:%=muster/internal/%) $(QUIET:%=muster/%),$(shell go list ./...))
 
 # How tests run: most wait for something most of the time, so more run than there are
@@ -82,7 +82,7 @@ fuzz: ## Run every fuzz target for T (make fuzz T=1m)
 	@scripts/fuzz $(T)
 
 sim: ## Simulate groups, and transactions across partitions (make sim N=100000, or SEED=17 N=1 for one seed)
-	go test -p 1 ./internal/sim ./internal/sim/exact -count=1 -timeout 0 -run TestSimulation -v -args -seed $(SEED) -n $(N)
+	go test -p 1 ./internal/sim ./internal/sim/exact ./internal/sim/shares -count=1 -timeout 0 -run TestSimulation -v -args -seed $(SEED) -n $(N)
 
 e2e: setup ## Run real Kafka clients against the broker, on disk and on each kind of Redis
 	@scripts/e2e $(E2E)

@@ -213,20 +213,21 @@ var importTable = map[string][]string{
 	},
 
 	// Tests in the form of packages.
-	"assert":    {},
-	"harness":   {"machine"},
-	"logintest": {},
-	"redistest": {},
-	"sim":       {everything, "sim/seeds", "sim/shell"},
-	"sim/exact": {everything, "sim/seeds", "sim/shell"},
-	"sim/seeds": {}, // What simulators share knows nothing of what they simulate.
-	"sim/shell": {"coordinator/pump", "machine", "sim/seeds"},
-	"tidy":      {},
+	"assert":     {},
+	"harness":    {"machine"},
+	"logintest":  {},
+	"redistest":  {},
+	"sim":        {everything, "sim/seeds", "sim/shell"},
+	"sim/exact":  {everything, "sim/seeds", "sim/shell"},
+	"sim/shares": {everything, "sim/seeds", "sim/shell"},
+	"sim/seeds":  {}, // What simulators share knows nothing of what they simulate.
+	"sim/shell":  {"coordinator/pump", "machine", "sim/seeds"},
+	"tidy":       {},
 }
 
 // testOnly lists the packages that no other package may import, tests aside, and
 // those that the table names one of them for.
-var testOnly = []string{"assert", "harness", "logintest", "redistest", "sim", "sim/exact", "sim/seeds", "sim/shell", "store/storetest", "tidy"}
+var testOnly = []string{"assert", "harness", "logintest", "redistest", "sim", "sim/exact", "sim/seeds", "sim/shares", "sim/shell", "store/storetest", "tidy"}
 
 func TestPackagesImportOnlyWhatTheTableAllows(t *testing.T) {
 	report(t, checkImports(tree(t)))
