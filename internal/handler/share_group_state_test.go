@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/assert"
+	"muster/internal/handler"
 	"muster/internal/metadata"
 )
 
@@ -30,4 +31,26 @@ func TestTheCoordinatorOfASharePartitionIsFound(t *testing.T) {
 	c := topic.Config
 	assert.True(t, len(topic.Partitions) == 50 && topic.Internal, "%d partitions", len(topic.Partitions))
 	assert.True(t, !c.Compact && c.Delete && c.RetentionAge < 0 && c.RetentionBytes < 0 && c.MaxMessageBytes == 64<<20 && c.SegmentBytes == 100<<20, "%+v", c)
+}
+
+// TestOnlyBrokersAskForShareState sends the requests as a client, as another broker of the cluster,
+// and as this one.
+func TestOnlyBrokersAskForShareState(t *testing.T) {
+	w := emptyWorld(t)
+	serve := func(req kmsg.Request, broker bool) error {
+		frame := kmsg.NewRequestFormatter(kmsg.FormatterClientID("test")).AppendRequest(nil, req, 7)[4:]
+		resp, err := w.h.Serve(t.Context(), handler.Origin{Listener: "L", Host: "127.0.0.1", Broker: broker}, frame)
+		if err == nil && resp.Pending() {
+			<-resp.Ready()
+		}
+		return err
+	}
+	for key := int16(83); key <= 87; key++ {
+		req := kmsg.RequestForKey(key)
+		req.SetVersion(req.MaxVersion())
+		assert.Error(t, serve(req, false), "%s of a client", kmsg.NameForKey(key))
+		assert.NoError(t, serve(req, true), "%s of a broker", kmsg.NameForKey(key))
+		resp, err := w.h.Do(t.Context(), req)
+		assert.True(t, err == nil && resp.Key() == key, "%s of this broker: %v, %v", kmsg.NameForKey(key), resp, err)
+	}
 }
