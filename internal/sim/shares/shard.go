@@ -10,7 +10,6 @@ import (
 
 	"muster/internal/coordinator/pump"
 	"muster/internal/machine"
-	"muster/internal/record"
 	"muster/internal/share/state"
 	"muster/internal/sim/shell"
 )
@@ -173,7 +172,7 @@ func (s *shard) Append(a pump.Append) {
 			fails = true // Another leads.
 		} else if !fails || stored {
 			base = w.end()
-			batch := record.Batch(b)
+			batch := b
 			batch.SetBaseOffset(base)
 			w.ops = append(w.ops, op{batch: batch})
 		}

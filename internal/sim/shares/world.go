@@ -54,7 +54,7 @@ type world struct {
 	faults faults
 
 	ops   []op // what was done to the log, in order: its end may be lost
-	cuts  int   // how often it has
+	cuts  int  // how often it has
 	epoch int32
 	shard *shard
 	ids   uint64
