@@ -99,6 +99,7 @@ var importTable = map[string][]string{
 		"coordinator",
 		"machine", // For the start of a transaction in markers.
 		"metadata", "metadata/config",
+		"share/leader", "share/session", "share/window",
 		"meter", // It counts what goes to topics and comes from them.
 		"partition", "protocol",
 		"quota", // To count what clients take; whose quota it is says metadata.
@@ -188,6 +189,8 @@ var importTable = map[string][]string{
 	"share/requests":     {"journal", "metadata"},                                   // Whose partition a key belongs to stands in one place.
 	"share/state":        {"group/schema", "machine", "metadata", "share/requests"}, // The records of all coordinators are generated in one place.
 	"share/window":       {},
+	"share/session":      {"fair", "metadata"},
+	"share/leader":       {"metadata", "partition", "record", "share/window", "store"}, // Not pure: it reads logs, and asks the share coordinator.
 	"journal":            {},
 	"txn":                {"journal", "machine", "metadata"},
 	"txn/orphans":        {"journal", "machine", "metadata", "partition", "store", "txn"}, // Not pure: it looks at partitions, and asks coordinators.

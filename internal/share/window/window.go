@@ -166,3 +166,6 @@ func (p *Partition) LogStart(offset int64) {
 	p.drop(n)
 	p.advance()
 }
+
+// Runs is how many runs the window has, which says how much memory it takes.
+func (p *Partition) Runs() int { return len(p.runs) }
