@@ -194,7 +194,7 @@ func TestACoordinatorThatStaysAwayIsNotWaitedForForever(t *testing.T) {
 
 func TestWhatWasNotInitializedIsAnErrorAndTakesNoMemory(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.members["other"] = true
+		w.members.Store("other", true)
 		assert.Equal(t, w.fetchOf("other", "m"), "UNKNOWN_SERVER_ERROR", "")
 		assert.False(t, w.here("other"), "a share partition is kept")
 		for range 3 { // Who asks and does not wait for the answer.
@@ -238,13 +238,13 @@ func TestTheWindowOfAGroupWithoutSessionsIsDropped(t *testing.T) {
 		assert.Equal(t, w.ack("m", window.Accept, 0, 0), "ok", "")
 		w.leave("m")
 		assert.True(t, w.here("g"), "it is dropped while others have sessions")
-		w.members["g"] = false
+		w.members.Delete("g")
 		w.fetch("n", most(1))
 		assert.True(t, w.here("g"), "it is dropped while something is acquired")
 		w.leave("n")
 		assert.False(t, w.here("g"), "it is kept")
 		w.initialize("g", 2, 4)
-		w.members["g"] = true
+		w.members.Store("g", true)
 		assert.Equal(t, w.fetch("m"), "4-5", "from the offset to which it was altered")
 	})
 }

@@ -37,7 +37,7 @@ type world struct {
 	epoch   int32
 	set     Settings
 	coord   *coordinator
-	members map[string]bool // groups that have sessions
+	members sync.Map // groups that have sessions
 	logs    *gatedStore
 }
 
@@ -102,16 +102,19 @@ func (w *world) initialize(group string, stateEpoch int32, start int64) {
 // inWorld runs a test where time passes at once.
 func inWorld(t *testing.T, do func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, members: map[string]bool{}, logs: &gatedStore{Store: mem.New()}}
+		w := &world{t: t, logs: &gatedStore{Store: mem.New()}}
 		w.set = Settings{Settings: window.Settings{Lock: 30 * time.Second, Limit: 5, Window: 2000, Renew: true}, Reset: Reset{Kind: Earliest}}
 		w.coord = &coordinator{shard: state.NewShard(state.DefaultConfig())}
-		w.m = partition.NewManager(partition.Options{Store: w.logs, Self: 1, Logger: slog.New(slog.DiscardHandler)})
+		w.m = partition.NewManager(partition.Options{Store: w.logs, Self: 1, Logger: slog.New(slog.DiscardHandler), Coordinator: trusting{}})
 		w.lead()
 		w.l = New(Options{
 			Ask: w.coord.ask, Settings: func(string) Settings { return w.set }, Logger: slog.New(slog.DiscardHandler),
-			InUse: func(group string) bool { return w.members[group] },
+			InUse: func(group string) bool {
+				_, ok := w.members.Load(group)
+				return ok
+			},
 		})
-		w.members["g"] = true
+		w.members.Store("g", true)
 		w.initialize("g", 1, -1)
 		defer w.l.Close()
 		do(w)
@@ -185,7 +188,11 @@ func (w *world) appendBatch(tmpl record.Template, n int) {
 	b, err := record.Build(tmpl, recs)
 	assert.Must(w.t, err)
 	done := make(chan partition.Appended, 1)
-	w.m.Get("t", 0).Append(w.t.Context(), b, partition.Produce{Acks: partition.AcksAll}, func(a partition.Appended) { done <- a })
+	how := partition.Produce{Acks: partition.AcksAll, Version: 11}
+	if tmpl.Transactional {
+		how.TransactionalID = "x"
+	}
+	w.m.Get("t", 0).Append(w.t.Context(), b, how, func(a partition.Appended) { done <- a })
 	if a := <-done; a.Err != nil {
 		w.t.Fatal(a.Err)
 	}
@@ -313,3 +320,10 @@ func (l *gatedLog) Read(ctx context.Context, req store.ReadRequest) (store.Recor
 
 // pass lets time pass.
 func (w *world) pass(d time.Duration) { <-time.After(d) }
+
+// trusting has every partition be in every transaction.
+type trusting struct{}
+
+func (trusting) Ask(_ partition.TxnQuestion, done func(partition.TxnAnswer)) {
+	go done(partition.TxnAnswer{Start: partition.NoStart})
+}
