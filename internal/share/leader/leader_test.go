@@ -79,7 +79,7 @@ func TestWritesThatWaitGoTogetherInTheirOrder(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.append(5)
 		w.fetch("m")
-		w.coord.writes = nil
+		before := len(w.writes())
 		release := w.held()
 		var all []*Outcome
 		for i := range int64(4) {
@@ -91,8 +91,9 @@ func TestWritesThatWaitGoTogetherInTheirOrder(t *testing.T) {
 		for _, o := range all {
 			assert.Equal(t, said(o.Wait()), "ok", "")
 		}
-		assert.Equal(t, len(w.coord.writes), 2, "requests for four acknowledgements")
-		last := w.coord.writes[1].Topics[0].Partitions[0]
+		writes := w.writes()[before:]
+		assert.MustEqual(t, len(writes), 2, "requests for four acknowledgements")
+		last := writes[1].Topics[0].Partitions[0]
 		assert.Equal(t, len(last.StateBatches), 3, "that came meanwhile")
 		assert.Equal(t, last.DeliveryCompleteCount, 4, "completed")
 	})
@@ -122,12 +123,12 @@ func TestRenewalKeepsRecordsAndStoresNothing(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.append(3)
 		w.fetch("m")
-		stored := len(w.coord.writes)
+		stored := len(w.writes())
 		w.pass(20 * time.Second)
 		assert.Equal(t, w.ack("m", window.Renew, 0, 2), "ok", "renew")
 		w.pass(20 * time.Second)
 		assert.Equal(t, w.fetch("n"), "", "while it is renewed")
-		assert.Equal(t, len(w.coord.writes), stored, "writes")
+		assert.Equal(t, len(w.writes()), stored, "writes")
 		w.pass(10 * time.Second)
 		assert.Equal(t, w.fetch("n"), "0-2*2", "after")
 	})

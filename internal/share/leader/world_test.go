@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -261,6 +262,13 @@ func (w *world) leave(member string) {
 	for _, o := range w.l.Leave("g", member) {
 		assert.Equal(w.t, said(o.Wait()), "ok", "leave")
 	}
+}
+
+// writes are those that were stored.
+func (w *world) writes() []*kmsg.WriteShareGroupStateRequest {
+	w.coord.mu.Lock()
+	defer w.coord.mu.Unlock()
+	return slices.Clone(w.coord.writes)
 }
 
 // held has requests to the share coordinator wait until it is called.
