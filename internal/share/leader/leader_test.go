@@ -28,6 +28,44 @@ func TestTheFirstFetchLoadsAndWhoWaitsIsWoken(t *testing.T) {
 	})
 }
 
+func TestALoadAloneWakesWhoWaits(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.initialize("h", 1, 0) // Nothing is stored at first.
+		w.members.Store("h", true)
+		w.append(3)
+		wait := NewWait()
+		defer wait.End()
+		f := plainFetch
+		f.Member, f.Wait = "m", wait
+		w.l.Acquire(t.Context(), w.of("h"), f)
+		began := time.Now()
+		select {
+		case <-wait.C:
+		case <-time.After(time.Minute):
+		}
+		assert.Equal(t, time.Since(began), 0, "waited")
+	})
+}
+
+func TestExpiryGivesRecordsAwayThoughItCannotBeStoredYet(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.append(3)
+		w.fetch("vanished")
+		release := w.held()
+		defer release()
+		wait := NewWait()
+		defer wait.End()
+		f := plainFetch
+		f.Member, f.Wait = "m", wait
+		w.l.Acquire(t.Context(), w.in(), f)
+		began := time.Now()
+		<-wait.C
+		assert.Equal(t, time.Since(began), 30*time.Second, "waited")
+		got := w.l.Acquire(t.Context(), w.in(), f)
+		assert.Equal(t, show(&got), "0-2*2")
+	})
+}
+
 func TestAShareGroupBeginsWhereItsSettingSaysAndTheNextLeaderGoesOnThere(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -155,9 +193,10 @@ func TestAWriteThatFailsLeavesTheRecordsToTheirMember(t *testing.T) {
 		w.append(3)
 		w.fetch("m")
 		w.broken(nil, kerr.UnknownServerError)
-		assert.Equal(t, w.ack("m", window.Accept, 0, 2), "UNKNOWN_SERVER_ERROR", "")
+		assert.Equal(t, w.ack("m", window.Accept, 1, 1), "UNKNOWN_SERVER_ERROR", "")
 		w.broken(nil, nil)
-		assert.Equal(t, w.ack("m", window.Accept, 0, 2), "ok", "another time")
+		assert.Equal(t, w.ack("m", window.Release, 1, 1), "ok", "another time")
+		assert.Equal(t, w.fetch("n"), "1-1*2", "what was released")
 	})
 }
 
@@ -180,6 +219,26 @@ func TestACoordinatorThatIsAwayForAMomentIsAskedAgain(t *testing.T) {
 			assert.Equal(t, said(done.Wait()), "ok", "of the accept")
 		})
 	}
+}
+
+func TestMembersAreNotToldThatTheCoordinatorIsAway(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.append(3)
+		w.broken(errAway, nil)
+		wait := NewWait()
+		defer wait.End()
+		f := plainFetch
+		f.Member, f.Wait = "m", wait
+		w.l.Acquire(t.Context(), w.in(), f)
+		for range 3 { // Each time it could not be loaded.
+			<-wait.C
+			got := w.l.Acquire(t.Context(), w.in(), f)
+			assert.Equal(t, show(&got), "", "an error of which clients know nothing")
+		}
+		w.broken(nil, nil)
+		w.pass(time.Minute)
+		assert.Equal(t, w.fetch("m"), "0-2", "when it is back")
+	})
 }
 
 func TestACoordinatorThatStaysAwayIsNotWaitedForForever(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -91,6 +92,7 @@ func TestTheStartOfTheLogMovesThatOfTheWindow(t *testing.T) {
 		assert.Equal(t, w.fetch("m", most(3)), "0-2")
 		_, err := w.m.Get("t", 0).DeleteBefore(t.Context(), 4)
 		assert.True(t, err == nil, "%v", err)
+		assert.Equal(t, w.ack("n", window.Accept, 0, 2), "ok", "what anyone says of deleted records")
 		assert.Equal(t, w.ack("m", window.Accept, 0, 2), "ok", "what is said of deleted records does not matter")
 		assert.Equal(t, w.fetch("m"), "4-5", "the rest")
 	})
@@ -147,10 +149,12 @@ func TestWhoFindsAnotherReadingAndLeavesPassesItsTurnOn(t *testing.T) {
 		close(gate)
 		synctest.Wait()
 		assert.Equal(t, len(waits[1].C)+len(waits[2].C), 0, "others that are woken with the first")
+		began := time.Now()
 		for _, wait := range waits {
 			<-wait.C
 			wait.End()
 		}
+		assert.Equal(t, time.Since(began), 0, "waited") // Else it was a lock that ran out.
 	})
 }
 
@@ -236,6 +240,21 @@ func TestWindowsOfAllGroupsTogetherAreBounded(t *testing.T) {
 		w.initialize("last", 1, -1)
 		w.members.Store("last", true)
 		assert.Equal(t, w.fetchOf("last", "m", most(1)), "0-0", "once the locks of others ran out")
+	})
+}
+
+func TestAWindowGrowsNoMoreWhenMemoryIsScarce(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.append(40)
+		w.fetch("m", most(0))
+		w.l.budget = 0
+		var got []string
+		for i := range 10 {
+			got = append(got, w.fetch(fmt.Sprint(i), most(1)))
+		}
+		assert.EqualSlices(t, got, []string{"0-0", "1-1", "", "", "", "", "", "", "", ""})
+		w.pass(w.set.Lock)
+		assert.Equal(t, w.fetch("m", most(1)), "0-0*2", "once locks ran out")
 	})
 }
 
