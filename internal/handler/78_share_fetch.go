@@ -75,6 +75,8 @@ func (h *Handler) shareFetch(ctx context.Context, c *call) (*protocol.Response, 
 		f.parts = append(f.parts, sharePart{Part: p})
 	}
 	f.acknowledge()
+	f.release()
+	f.req.Topics, f.req.ForgottenTopicsData = nil, nil
 	wait := f.fetchWithin(ctx)
 	f.settle(ctx)
 	return f.encode(wait)

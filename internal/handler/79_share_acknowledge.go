@@ -50,6 +50,8 @@ func (h *Handler) shareAcknowledge(ctx context.Context, c *call) (kmsg.Response,
 		}
 	}
 	s.acknowledge()
+	s.release()
+	req.Topics = nil
 	s.settle(ctx)
 	resp.AcquisitionLockTimeoutMillis = int32(h.opts.Shares.Settings(s.group).Lock.Milliseconds())
 	for i := range s.said {

@@ -138,6 +138,14 @@ func (s *sharing) acknowledge() {
 	}
 }
 
+// release gives up what the request says of records, once it is passed on: while the request
+// waits, no one counts it.
+func (s *sharing) release() {
+	s.acks, s.places = nil, nil
+	s.c.Body = nil
+	s.c.origin.Conn.Release()
+}
+
 // settle waits until it is known what came of that, or until the client has gone. If the
 // session ends, it releases what the member still has.
 func (s *sharing) settle(ctx context.Context) {

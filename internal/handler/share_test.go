@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,6 +25,7 @@ import (
 type shareWorld struct {
 	*world
 	mu    sync.Mutex
+	gate  atomic.Pointer[chan struct{}] // not nil: requests to the share coordinator wait for it
 	shard *state.Shard
 	set   leader.Settings
 	epoch map[string]int32 // that the session of a member is at
@@ -53,6 +55,9 @@ func (w *world) serveShares(sessions int, ask func(context.Context, leader.Key, 
 }
 
 func (w *shareWorld) ask(_ context.Context, _ leader.Key, req kmsg.Request) (kmsg.Response, error) {
+	if gate := w.gate.Load(); gate != nil {
+		<-*gate
+	}
 	return w.step(req), nil
 }
 
