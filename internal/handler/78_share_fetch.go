@@ -92,7 +92,11 @@ func (f *shareFetch) read() (forget []shared.Place, ok bool) {
 	for i := range f.req.Topics {
 		named += len(f.req.Topics[i].Partitions)
 	}
-	if !f.c.origin.Conn.Hold(named * shareWork) {
+	forgotten := 0
+	for i := range f.req.ForgottenTopicsData {
+		forgotten += len(f.req.ForgottenTopicsData[i].Partitions)
+	}
+	if !f.c.origin.Conn.Hold((named + forgotten) * shareWork) {
 		return nil, false
 	}
 	for i := range f.req.Topics {
@@ -106,6 +110,7 @@ func (f *shareFetch) read() (forget []shared.Place, ok bool) {
 			f.name(t.TopicID, t.Partitions[j].Partition, acks)
 		}
 	}
+	forget = make([]shared.Place, 0, forgotten)
 	for i := range f.req.ForgottenTopicsData {
 		t := &f.req.ForgottenTopicsData[i]
 		for _, index := range t.Partitions {

@@ -52,3 +52,12 @@ func TestARequestOfAShareGroupThatWaitsKeepsNoAcknowledgements(t *testing.T) {
 	ack.Topics[0].Partitions = append(ack.Topics[0].Partitions, other)
 	waits(ack, func() { close(gate) })
 }
+
+func TestARequestThatForgetsMorePartitionsThanThereIsRoomForEndsItsConnection(t *testing.T) {
+	w := newShareWorld(t)
+	w.conn = newFakeConn()
+	w.conn.limit = 1 << 20
+	req := w.fetchOf("m")
+	req.ForgottenTopicsData = []kmsg.ShareFetchRequestForgottenTopicsData{{Partitions: make([]int32, 10_000)}}
+	w.refuse(req)
+}
