@@ -41,6 +41,10 @@ type Acquired struct {
 // maxLooks is how often a fetch reads on if it came by nothing but what no one is given.
 const maxLooks = 16
 
+// lookBytes is how much of the log is read at once, whatever a member would take: what it gets
+// is bounded by records mostly, and Java's consumer asks for 50 MiB.
+const lookBytes = 1 << 20
+
 // Acquire gives records to a member. It reads, and waits for nothing else: a share partition
 // that is not here is loaded meanwhile, and whoever watches it is woken.
 func (l *Leader) Acquire(ctx context.Context, in In, f Fetch) Acquired {
@@ -69,6 +73,7 @@ func (l *Leader) Acquire(ctx context.Context, in In, f Fetch) Acquired {
 		}
 		from = next
 	}
+	f.Wait.again() // Others have their turn first.
 	return out
 }
 
@@ -121,11 +126,18 @@ func (p *part) nextFetch() (int64, bool) {
 	return p.window.NextFetch()
 }
 
+// limitOfWindow is where the window has no more room. No one but who reads for it adds to it.
+func (p *part) limitOfWindow() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.window.Limit()
+}
+
 // look reads from an offset on, and gives what is there.
 func (p *part) look(ctx context.Context, set Settings, from int64, f Fetch) Acquired {
 	got := p.log.Read(ctx, partition.Fetch{
 		Offset: from, LeaderEpoch: partition.NoEpoch, LastFetchedEpoch: partition.NoEpoch,
-		MaxBytes: f.MaxBytes, MinOne: f.MinOne, Committed: set.Committed,
+		MaxBytes: min(f.MaxBytes, lookBytes), MinOne: f.MinOne, Committed: set.Committed,
 	})
 	switch {
 	case got.Err == kerr.OffsetOutOfRange || got.Err == kerr.OffsetNotAvailable:
@@ -137,7 +149,7 @@ func (p *part) look(ctx context.Context, set Settings, from int64, f Fetch) Acqu
 	case got.Records.Len == 0:
 		return Acquired{}
 	}
-	read, err := scan(&got, from, p.sparse)
+	read, err := scan(&got, from, p.limitOfWindow(), p.sparse)
 	if err != nil {
 		got.Records.Release()
 		p.leader.opts.Logger.Error("a batch could not be read for a share group", "group", p.key.Group, "topic", p.key.Topic, "partition", p.key.Index, "offset", from, "error", err)

@@ -3,6 +3,7 @@ package leader
 import (
 	"fmt"
 	"log/slog"
+	"math"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -173,7 +174,7 @@ func TestAcquiredRecordsStayInTheirFile(t *testing.T) {
 		w.append(2)
 	}
 	got := m.Get("t", 0).Read(t.Context(), partition.Fetch{LeaderEpoch: partition.NoEpoch, LastFetchedEpoch: partition.NoEpoch, MaxBytes: 1 << 20})
-	read, err := scan(&got, 0, false)
+	read, err := scan(&got, 0, math.MaxInt64, false)
 	assert.Must(t, err)
 	assert.EqualSlices(t, read.batches, []window.Batch{{First: 0, Last: 1}, {First: 2, Last: 3}, {First: 4, Last: 5}, {First: 6, Last: 7}, {First: 8, Last: 9}})
 	part := read.cut(got.Records, 3, 6)
@@ -202,7 +203,7 @@ func TestCutsOfWhatWasReadBeginAndEndAtBatches(t *testing.T) {
 	one := len(all) / 4
 	for first := int64(10); first < 22; first++ {
 		for last := first; last < 22; last++ {
-			read, err := scan(&partition.Fetched{Records: store.BytesRecords(all)}, 10, false)
+			read, err := scan(&partition.Fetched{Records: store.BytesRecords(all)}, 10, math.MaxInt64, false)
 			assert.Must(t, err)
 			got := read.cut(store.BytesRecords(all), first, last)
 			from, to := int(first-10)/3, int(last-10)/3+1
@@ -218,7 +219,7 @@ func TestWhereOffsetsHaveHolesRangesHaveRecordsOnly(t *testing.T) {
 	tmpl.BaseOffset = 1000
 	b, err := record.Build(tmpl, []record.Record{{OffsetDelta: 0}, {OffsetDelta: 1}, {OffsetDelta: 500}, {OffsetDelta: 501}, {OffsetDelta: 900}})
 	assert.Must(t, err)
-	read, err := scan(&partition.Fetched{Records: store.BytesRecords(b)}, 1001, true)
+	read, err := scan(&partition.Fetched{Records: store.BytesRecords(b)}, 1001, math.MaxInt64, true)
 	assert.Must(t, err)
 	assert.EqualSlices(t, read.batches, []window.Batch{{First: 1001, Last: 1001}, {First: 1500, Last: 1501}, {First: 1900, Last: 1900}})
 	assert.Equal(t, read.next, 1901)

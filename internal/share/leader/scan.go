@@ -2,6 +2,7 @@ package leader
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 
 	"muster/internal/partition"
@@ -24,13 +25,20 @@ type batchPlace struct {
 	end  int // of its bytes
 }
 
-// scan looks at the headers of batches. Where the offsets of a log have holes, it looks at
+// errLimit ends a scan.
+var errLimit = errors.New("the window has no room for more")
+
+// scan looks at the headers of batches that begin before a limit. Where the offsets of a log have holes, it looks at
 // each record: such logs have their batches in memory.
-func scan(f *partition.Fetched, from int64, sparse bool) (*scanned, error) {
+func scan(f *partition.Fetched, from, limit int64, sparse bool) (*scanned, error) {
 	out := &scanned{next: from}
 	aborted := abortedBy(f.Aborted)
 	err := f.Records.Headers(func(at int, b record.Batch) error {
 		first, last := max(b.BaseOffset(), from), b.LastOffset()
+		if first >= limit {
+			out.next = max(out.next, first)
+			return errLimit
+		}
 		out.places = append(out.places, batchPlace{last, at + b.Size()})
 		out.next = max(out.next, last+1)
 		switch {
@@ -45,6 +53,9 @@ func scan(f *partition.Fetched, from int64, sparse bool) (*scanned, error) {
 		}
 		return nil
 	})
+	if err == errLimit { //nolint:errorlint // It is this one's own.
+		err = nil
+	}
 	return out, err
 }
 

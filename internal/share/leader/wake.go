@@ -102,6 +102,13 @@ func (w *Wait) add(p *part, committed bool) {
 	}
 }
 
+// again wakes who waits: there is more to look at.
+func (w *Wait) again() {
+	if w != nil {
+		wake(w.Waiter)
+	}
+}
+
 // End ends the wait.
 func (w *Wait) End() {
 	for p := range w.parts {

@@ -304,6 +304,7 @@ type gatedStore struct {
 	store.Store
 	mu   sync.Mutex
 	gate chan struct{}
+	most int64 // that was asked for at once
 }
 
 func (s *gatedStore) Open(ctx context.Context, tp store.TopicPartition, epoch int32, cfg store.LogConfig) (store.Log, error) {
@@ -319,6 +320,7 @@ type gatedLog struct {
 func (l *gatedLog) Read(ctx context.Context, req store.ReadRequest) (store.Records, error) {
 	l.of.mu.Lock()
 	gate := l.of.gate
+	l.of.most = max(l.of.most, int64(req.MaxBytes))
 	l.of.mu.Unlock()
 	if gate != nil {
 		<-gate
