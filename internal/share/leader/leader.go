@@ -120,7 +120,9 @@ func (l *Leader) Close() {
 	l.closed = true
 	l.mu.Unlock()
 	l.stop()
-	l.dropIf(func(*part) bool { return true })
+	for _, p := range l.list() {
+		l.drop(p)
+	}
 	l.work.Wait()
 }
 
@@ -244,27 +246,27 @@ func (p *part) discard() {
 	p.waiters.wakeAll()
 }
 
-// dropIf drops the share partitions for which someone says so.
-func (l *Leader) dropIf(gone func(*part) bool) {
+// list returns all share partitions.
+func (l *Leader) list() []*part {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	var all []*part
 	for _, parts := range l.groups {
 		for _, p := range parts {
 			all = append(all, p)
 		}
 	}
-	l.mu.Unlock()
-	for _, p := range all {
-		if gone(p) {
-			l.drop(p)
-		}
-	}
+	return all
 }
 
 // Changed drops the share partitions that this broker does not lead any more, and those of
 // topics that are gone. Leads returns the partition that it leads, nil if it does not.
 func (l *Leader) Changed(leads func(topic metadata.TopicID, index int32) *partition.Partition) {
-	l.dropIf(func(p *part) bool { return leads(p.key.Topic, p.key.Index) != p.log })
+	for _, p := range l.list() {
+		if leads(p.key.Topic, p.key.Index) != p.log {
+			l.drop(p)
+		}
+	}
 }
 
 // evict drops share partitions that rest, until there is as much memory; false says that
@@ -274,15 +276,21 @@ func (l *Leader) evict(bytes int64) bool {
 	if last := time.Duration(l.evicted.Load()); last > 0 && now-last < evictEvery || !l.evicted.CompareAndSwap(int64(last), int64(now)) {
 		return false
 	}
-	l.dropIf(func(p *part) bool { return l.memory.Load()+bytes > l.budget && p.rests() })
+	for _, p := range l.list() {
+		if l.memory.Load()+bytes > l.budget {
+			p.dropIfRests()
+		}
+	}
 	return l.memory.Load()+bytes <= l.budget
 }
 
-// rests says that nothing is lost if a share partition is dropped, and no one waits for it.
-func (p *part) rests() bool {
+// dropIfRests drops a share partition if nothing is lost by that, and no one waits for it.
+func (p *part) dropIfRests() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.isStored() && !p.fetching && p.waiters.none()
+	if p.isStored() && !p.fetching && p.waiters.none() {
+		p.discard()
+	}
 }
 
 // isStored says that all there is of a share partition is stored.
@@ -298,8 +306,8 @@ func (p *part) isStored() bool {
 // nothing to it but what is stored: its offsets may be altered then, without that the leader
 // is told of it. It must not be called under the lock of the share partition.
 func (p *part) leave() {
-	if p.rests() && !p.leader.opts.InUse(p.key.Group) {
-		p.leader.drop(p)
+	if !p.leader.opts.InUse(p.key.Group) {
+		p.dropIfRests()
 	}
 }
 

@@ -321,3 +321,22 @@ func TestSharePartitionsOfPartitionsThatAreGoneAreDropped(t *testing.T) {
 		assert.Equal(t, w.ack("m", window.Accept, 0, 2), "UNKNOWN_TOPIC_OR_PARTITION", "an acknowledgement of what is not loaded")
 	})
 }
+
+func TestAWindowThatGoesIntoUseJustBeforeItIsDroppedIsKept(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.append(6)
+		assert.Equal(t, w.fetch("m", most(3)), "0-2")
+		assert.Equal(t, w.ack("m", window.Accept, 0, 2), "ok")
+		w.members.Delete("g")
+		w.asked = func() { // Too late for the answer.
+			w.asked = nil
+			f := plainFetch
+			f.Member = "n"
+			got := w.l.Acquire(t.Context(), w.in(), f)
+			assert.Equal(t, show(&got), "3-5")
+			w.members.Store("g", true)
+		}
+		w.leave("m")
+		assert.Equal(t, w.ack("n", window.Accept, 3, 5), "ok", "what was acquired meanwhile")
+	})
+}

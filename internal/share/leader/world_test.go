@@ -39,6 +39,7 @@ type world struct {
 	set     Settings
 	coord   *coordinator
 	members sync.Map // groups that have sessions
+	asked   func()   // called once it is decided whether a group has one
 	logs    *gatedStore
 }
 
@@ -112,6 +113,9 @@ func inWorld(t *testing.T, do func(w *world)) {
 			Ask: w.coord.ask, Settings: func(string) Settings { return w.set }, Logger: slog.New(slog.DiscardHandler),
 			InUse: func(group string) bool {
 				_, ok := w.members.Load(group)
+				if w.asked != nil {
+					w.asked()
+				}
 				return ok
 			},
 		})
