@@ -157,17 +157,19 @@ type part struct {
 	queue    queue
 }
 
-// find returns a share partition; nil if it is not here. One that was made for another leader
-// epoch is dropped.
+// find returns a share partition; nil if it is not here. One that was made for an older leader
+// epoch is dropped; one of a newer epoch is not for who found the log of before.
 func (l *Leader) find(k Key, log *partition.Partition) *part {
 	l.mu.Lock()
 	p := l.groups[k.Group][place{k.Topic, k.Index}]
 	l.mu.Unlock()
-	if p != nil && p.log != log {
-		l.drop(p)
-		return nil
+	if p == nil || p.log == log {
+		return p
 	}
-	return p
+	if log.LeaderEpoch() >= p.log.LeaderEpoch() {
+		l.drop(p)
+	}
+	return nil
 }
 
 // findOrLoad is find, and begins to load a share partition that is not here. It is nil if

@@ -340,3 +340,18 @@ func TestAWindowThatGoesIntoUseJustBeforeItIsDroppedIsKept(t *testing.T) {
 		assert.Equal(t, w.ack("n", window.Accept, 3, 5), "ok", "what was acquired meanwhile")
 	})
 }
+
+func TestARequestThatFoundAnOlderLeaderLeavesTheWindowOfTheNewOne(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.append(6)
+		old := w.in()
+		w.lead()
+		assert.Equal(t, w.fetch("m", most(3)), "0-2")
+		assert.Equal(t, said(w.l.Acknowledge(old, "n", []window.Acknowledgement{{First: 3, Last: 3, Types: []int8{window.Accept}}}, false).Wait()), "UNKNOWN_TOPIC_OR_PARTITION")
+		f := plainFetch
+		f.Member, f.MaxRecords = "n", 1
+		got := w.l.Acquire(t.Context(), old, f)
+		assert.Equal(t, show(&got), "3-3")
+		assert.Equal(t, w.ack("m", window.Accept, 0, 2), "ok", "what was acquired")
+	})
+}
