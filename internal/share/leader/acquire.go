@@ -155,25 +155,35 @@ func (p *part) look(ctx context.Context, set Settings, from int64, f Fetch) Acqu
 		p.leader.opts.Logger.Error("a batch could not be read for a share group", "group", p.key.Group, "topic", p.key.Topic, "partition", p.key.Index, "offset", from, "error", err)
 		return Acquired{Err: kerr.CorruptMessage}
 	}
-	p.mu.Lock()
-	if p.dropped {
-		p.mu.Unlock()
+	ranges, ok := p.take(f, read, from)
+	if !ok || len(ranges) == 0 {
 		got.Records.Release()
 		return Acquired{}
 	}
-	out := Acquired{Ranges: p.window.Acquire(p.leader.now(), window.Fetch{
-		Member: f.Member, Mode: f.Mode, MaxRecords: f.MaxRecords, BatchSize: f.BatchSize,
-		From: from, Next: read.next, Batches: read.batches, Aborted: read.aborted,
-	})}
-	p.changed()
-	p.mu.Unlock()
-	if len(out.Ranges) == 0 {
-		got.Records.Release()
-		return out
-	}
+	out := Acquired{Ranges: ranges}
 	for _, r := range out.Ranges {
 		out.Count += r.Last - r.First + 1
 	}
 	out.Records = read.cut(got.Records, out.Ranges[0].First, out.Ranges[len(out.Ranges)-1].Last)
 	return out
+}
+
+// take acquires of what was read; false says that the share partition is not there any more.
+func (p *part) take(f Fetch, read *scanned, from int64) (ranges []window.Range, ok bool) {
+	p.mu.Lock()
+	defer func() {
+		if !ok { // It may be that it has panicked.
+			p.discard()
+		}
+		p.mu.Unlock()
+	}()
+	if p.dropped {
+		return nil, false
+	}
+	ranges = p.window.Acquire(p.leader.now(), window.Fetch{
+		Member: f.Member, Mode: f.Mode, MaxRecords: f.MaxRecords, BatchSize: f.BatchSize,
+		From: from, Next: read.next, Batches: read.batches, Aborted: read.aborted,
+	})
+	p.changed()
+	return ranges, true
 }

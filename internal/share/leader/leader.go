@@ -28,6 +28,7 @@ package leader
 import (
 	"context"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -136,6 +137,20 @@ func (l *Leader) background(do func()) bool {
 	return !l.closed
 }
 
+// guarded is something that runs in the background for a share partition. If it panics, the
+// share partition is dropped: the broker goes on.
+func (p *part) guarded(do func()) func() {
+	return func() {
+		defer func() {
+			if v := recover(); v != nil {
+				p.leader.opts.Logger.Error("a share partition panicked", "group", p.key.Group, "topic", p.key.Topic, "partition", p.key.Index, "error", v, "stack", string(debug.Stack()))
+				p.leader.drop(p)
+			}
+		}()
+		do()
+	}
+}
+
 // now is the time of locks. It goes on by itself, whatever the clock of the machine is set to.
 func (l *Leader) now() time.Time { return l.began.Round(0).Add(time.Since(l.began)) }
 
@@ -198,7 +213,7 @@ func (l *Leader) findOrLoad(k Key, log *partition.Partition, sparse bool) *part 
 	}
 	l.groups[k.Group][at] = p
 	l.mu.Unlock()
-	l.background(p.load)
+	l.background(p.guarded(p.load))
 	return p
 }
 
@@ -332,7 +347,7 @@ func (p *part) arm() {
 		p.locks.Stop()
 	case !ok:
 	case p.locks == nil:
-		p.locks = time.AfterFunc(at.Sub(p.leader.now()), p.expire)
+		p.locks = time.AfterFunc(at.Sub(p.leader.now()), p.guarded(p.expire))
 	default:
 		p.locks.Reset(at.Sub(p.leader.now()))
 	}
@@ -340,15 +355,17 @@ func (p *part) arm() {
 
 // expire releases what was held for too long.
 func (p *part) expire() {
+	p.releaseExpired()
+	p.leave()
+}
+
+func (p *part) releaseExpired() {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.dropped {
-		p.mu.Unlock()
 		return
 	}
-	w := p.window.Expire(p.leader.now())
-	p.begin(w, nil)
+	p.begin(p.window.Expire(p.leader.now()), nil)
 	p.changed()
 	p.waiters.wakeAll()
-	p.mu.Unlock()
-	p.leave()
 }

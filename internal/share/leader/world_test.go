@@ -53,6 +53,13 @@ type coordinator struct {
 	code   *kerr.Error   // not nil: it answers so
 	writes []*kmsg.WriteShareGroupStateRequest
 	asked  int
+	bad    int // how many requests are to panic
+}
+
+func (c *coordinator) panics(times int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.bad = times
 }
 
 func (c *coordinator) ask(ctx context.Context, _ Key, req kmsg.Request) (kmsg.Response, error) {
@@ -69,6 +76,10 @@ func (c *coordinator) ask(ctx context.Context, _ Key, req kmsg.Request) (kmsg.Re
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.bad > 0 {
+		c.bad--
+		panic("a request")
+	}
 	if c.away != nil {
 		return nil, c.away
 	}

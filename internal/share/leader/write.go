@@ -42,7 +42,7 @@ func (p *part) begin(w *window.Write, done *Outcome) {
 	}
 	p.queue.waiting = append(p.queue.waiting, pending{w, done})
 	if !p.queue.writing {
-		p.queue.writing = p.leader.background(p.store)
+		p.queue.writing = p.leader.background(p.guarded(p.store))
 	}
 }
 
@@ -63,8 +63,14 @@ func (p *part) storeSome() bool {
 	if len(some) == 0 {
 		return false
 	}
+	err := kerr.UnknownServerError // What is told after a panic.
+	defer func() {
+		for _, w := range some {
+			w.done.finish(clientError(err))
+		}
+	}()
 	all := together(some)
-	err := p.leader.again(func() *kerr.Error { return p.write(all) })
+	err = p.leader.again(func() *kerr.Error { return p.write(all) })
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, w := range some {
@@ -82,9 +88,6 @@ func (p *part) storeSome() bool {
 	}
 	p.changed()
 	p.waiters.wakeAll()
-	for _, w := range some {
-		w.done.finish(clientError(err))
-	}
 	return true
 }
 
