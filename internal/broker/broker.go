@@ -101,6 +101,7 @@ type Broker struct {
 	manager    *partition.Manager
 	// coordinators are all of them, and groups is the one that the watch looks at.
 	coordinators []*coordinated
+	shares       *handler.Shares // for members of share groups
 	groups       *coordinator.Coordinator
 	peers        *peer.Client // the way to other brokers
 	send         send
@@ -214,7 +215,7 @@ func (b *Broker) open(ctx context.Context, c Config) error {
 	b.openAudit()
 	b.gates.Count(&b.meters.Logins)
 	h := handler.New(handler.Options{
-		NodeID: b.nodeID(), Controller: b.controller, Partitions: b.manager, Tail: b.source.Tail, Groups: b.groups, Transactions: b.coordinatorOf(metadata.TransactionsTopic), ShareStates: b.coordinatorOf(metadata.ShareStateTopic), Native: b.redis.shown(), Counter: b.counter, Checker: b.checker(), Converter: b.converter(), Lengths: b.lengths(), Logger: b.logger,
+		NodeID: b.nodeID(), Controller: b.controller, Partitions: b.manager, Tail: b.source.Tail, Groups: b.groups, Transactions: b.coordinatorOf(metadata.TransactionsTopic), ShareStates: b.coordinatorOf(metadata.ShareStateTopic), Shares: b.shares, Native: b.redis.shown(), Counter: b.counter, Checker: b.checker(), Converter: b.converter(), Lengths: b.lengths(), Logger: b.logger,
 		SessionSlots: int(b.cfg.Int("max.incremental.fetch.session.cache.slots")),
 		LogDir:       b.logDir(), Space: b.space, RemoteStore: b.lease != nil, Marked: b.marked.add,
 		Now:   c.now,
@@ -405,6 +406,9 @@ func (b *Broker) close() error {
 	b.leave()
 	for _, c := range b.coordinators {
 		c.Close()
+	}
+	if b.shares != nil {
+		b.shares.Close()
 	}
 	if b.peers != nil {
 		b.peers.Close()

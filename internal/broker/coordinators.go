@@ -53,6 +53,7 @@ func (b *Broker) openCoordinators() {
 		c.Coordinator = b.coordinate(c)
 	}
 	b.groups = b.coordinatorOf(metadata.OffsetsTopic)
+	b.openShares()
 	b.orphans = orphans.New(orphans.Options{
 		Every: b.cfg.Duration("muster.transaction.orphan.check.interval.ms"), Node: b.nodeID, Image: b.image, Logger: b.logger,
 		Partition: b.partition, Ask: b.ask, Tell: b.txnJournal.Add,

@@ -28,6 +28,7 @@ func (b *Broker) tellOfGroups(entries []journal.Entry) {
 // can.
 func (b *Broker) changed(ctx context.Context, before, after *metadata.Image, topics []string) error {
 	err := b.manager.Apply(ctx, before, after, topics)
+	b.reviseShares(after)
 	for _, c := range b.coordinators {
 		if e := c.configured(before, after); e != nil {
 			c.Tell(e)

@@ -71,6 +71,7 @@ type Options struct {
 	Groups       Coordinator
 	Transactions Coordinator
 	ShareStates  Coordinator     // of the state of share partitions
+	Shares       *Shares         // nil where there are no share groups
 	Native       Native          // nil for a store without groups of its own
 	Counter      Counter         // nil for a store whose offsets have no gaps
 	Checker      store.Checker   // nil for a store that cannot check its logs

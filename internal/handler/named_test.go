@@ -38,6 +38,7 @@ func repeating(id [16]byte) []kmsg.Request {
 		}
 		return req
 	}
+	group := "g"
 	return []kmsg.Request{
 		&kmsg.ProduceRequest{Version: 9, Acks: 1, Topics: []kmsg.ProduceRequestTopic{{Topic: big, Partitions: make([]kmsg.ProduceRequestTopicPartition, 1000)}}},
 		&kmsg.FetchRequest{Version: 12, SessionEpoch: -1, MaxBytes: 1 << 20, Topics: []kmsg.FetchRequestTopic{{Topic: big, Partitions: again(kmsg.FetchRequestTopicPartition{PartitionMaxBytes: 1 << 20})}}},
@@ -71,6 +72,11 @@ func repeating(id [16]byte) []kmsg.Request {
 		&kmsg.ListPartitionReassignmentsRequest{Topics: []kmsg.ListPartitionReassignmentsRequestTopic{{Topic: big, Partitions: bigs}}},
 		&kmsg.OffsetCommitRequest{Version: 8, Group: "g", Generation: -1, Topics: again(kmsg.OffsetCommitRequestTopic{Topic: big, Partitions: make([]kmsg.OffsetCommitRequestTopicPartition, 2)})},
 		&kmsg.OffsetDeleteRequest{Group: "g", Topics: []kmsg.OffsetDeleteRequestTopic{{Topic: big, Partitions: make([]kmsg.OffsetDeleteRequestTopicPartition, times)}}},
+		&kmsg.ShareFetchRequest{Version: 2, GroupID: &group, MemberID: &group, MaxBytes: 1 << 20, MaxRecords: 500, Topics: again(kmsg.ShareFetchRequestTopic{TopicID: id, Partitions: make([]kmsg.ShareFetchRequestTopicPartition, 2)})},
+		&kmsg.ShareAcknowledgeRequest{Version: 2, GroupID: &group, MemberID: &group, ShareSessionEpoch: 1, Topics: again(kmsg.ShareAcknowledgeRequestTopic{TopicID: id, Partitions: []kmsg.ShareAcknowledgeRequestTopicPartition{
+			{AcknowledgementBatches: []kmsg.ShareAcknowledgeRequestTopicPartitionAcknowledgementBatch{{AcknowledgeTypes: []int8{1}}}},
+		}})},
+		&kmsg.ShareFetchRequest{Version: 2, GroupID: &group, MemberID: &group, ShareSessionEpoch: 2, MaxBytes: 1 << 20, MaxRecords: 500, ForgottenTopicsData: again(kmsg.ShareFetchRequestForgottenTopicsData{TopicID: id, Partitions: []int32{0, 1}})},
 		&kmsg.DescribeProducersRequest{Topics: []kmsg.DescribeProducersRequestTopic{{Topic: big, Partitions: bigs}}},
 		&kmsg.AddPartitionsToTxnRequest{Version: 3, TransactionalID: "x", Topics: again(kmsg.AddPartitionsToTxnRequestTopic{Topic: big, Partitions: []int32{0, 1}})},
 		&kmsg.AddPartitionsToTxnRequest{Version: 5, Transactions: again(kmsg.AddPartitionsToTxnRequestTransaction{TransactionalID: "x", Topics: []kmsg.AddPartitionsToTxnRequestTransactionTopic{{Topic: big, Partitions: []int32{0}}}})},
@@ -111,7 +117,7 @@ func TestNamingAThingAgainAndAgainTakesNoMoreThanNamingItOnce(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it computes much, in one goroutine")
 	}
-	w := newWorld(t)
+	w := newShareWorld(t)
 	w.create(metadata.NewTopic{Name: "big", Partitions: 1000, Replication: 1})
 	commit := &kmsg.OffsetCommitRequest{Version: 8, Group: "g", Generation: -1, Topics: []kmsg.OffsetCommitRequestTopic{{Topic: "big"}}}
 	text := strings.Repeat("x", 4000)

@@ -5,7 +5,8 @@ import "muster/internal/auth"
 // remembered is what is kept of a connection from one request to the next.
 type remembered struct {
 	rights      auth.Memo
-	given, host string // where it comes from, and that as rules have it
+	given, host string  // where it comes from, and that as rules have it
+	share       *sharer // nil as long as there is no member of a share group
 }
 
 // remembered returns that of the request's connection, or a new one if it comes from none.

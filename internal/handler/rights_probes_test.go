@@ -118,6 +118,17 @@ func recordProbes() []probe {
 		})},
 		{key: 2, needs: []int{0}, edit: on(func(_ names, r *kmsg.ListOffsetsRequest) { r.Topics[0].Partitions[0].Timestamp = -1 })},
 		{key: 21, needs: []int{0}},
+		{key: 78, needs: []int{0, 1}, idsIn: 1, edit: on(func(n names, r *kmsg.ShareFetchRequest) {
+			r.GroupID, r.MemberID, r.MaxBytes, r.MaxRecords = &n.group, &n.group, 1<<20, 1
+			r.Topics[0].Partitions[0].AcknowledgementBatches, r.ForgottenTopicsData = nil, nil
+		})},
+		{key: 79, needs: []int{0, 1}, idsIn: 1, setup: func(w *guardedWorld, n names) {
+			req := kmsg.NewPtrShareFetchRequest() // In a session, which is that of who asks.
+			req.Version, req.GroupID, req.MemberID = 1, &n.group, &n.group
+			w.as(auth.User("user"+n.group[5:]), req)
+		}, edit: on(func(n names, r *kmsg.ShareAcknowledgeRequest) {
+			r.GroupID, r.MemberID, r.ShareSessionEpoch = &n.group, &n.group, 1
+		})},
 		{key: 23, needs: []int{0}},
 		{key: 61, needs: []int{0}},
 		{key: 22, what: "with a transactional id", needs: []int{0}, edit: on(func(n names, r *kmsg.InitProducerIDRequest) {

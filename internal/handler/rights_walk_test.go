@@ -9,12 +9,14 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/assert"
 	"muster/internal/auth"
 	"muster/internal/handler"
 	"muster/internal/metadata"
+	"muster/internal/share/leader"
 )
 
 // spareTopic is one that everybody of the walk may write to.
@@ -32,6 +34,10 @@ func newGuardedWorld(t testing.TB) *guardedWorld {
 		"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer", "super.users": string(root),
 	})
 	w.fillWorld()
+	away := func(context.Context, leader.Key, kmsg.Request) (kmsg.Response, error) {
+		return nil, kerr.CoordinatorNotAvailable
+	}
+	w.serveShares(2000, away, func(string) (none leader.Settings) { return none })
 	return &guardedWorld{w}
 }
 

@@ -22,7 +22,7 @@ func (h *Handler) shareGroupState(ctx context.Context, c *call) (kmsg.Response, 
 	}
 	parts := requests.Split(c.req, func(k requests.Key) int32 { return k.Shard(len(t.Partitions)) })
 	var mu sync.Mutex
-	var running sync.WaitGroup
+	var running beside
 	var answers []kmsg.Response
 	for shard, part := range parts {
 		if len(parts) == 1 {

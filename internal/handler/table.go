@@ -109,6 +109,15 @@ func init() {
 		{Key: 69, Min: 0, Max: 1, serve: (*Handler).consumerGroupDescribe},
 		{Key: 74, Min: 0, Max: 1, serve: (*Handler).listConfigResources, Note: "topics, brokers and groups; 0 asks for client metrics, of which there are none"},
 		{Key: 75, Min: 0, Max: 0, serve: (*Handler).describeTopicPartitions},
+		{Key: 78, Min: 1, Max: 2, raw: (*Handler).shareFetch},
+		{Key: 79, Min: 1, Max: 2, serve: (*Handler).shareAcknowledge},
+	}
+	private = []Entry{
+		{Key: 83, Min: 0, Max: 0, serve: (*Handler).initializeShareGroupState, between: true},
+		{Key: 84, Min: 0, Max: 0, serve: (*Handler).readShareGroupState, between: true},
+		{Key: 85, Min: 0, Max: 1, serve: (*Handler).writeShareGroupState, between: true},
+		{Key: 86, Min: 0, Max: 0, serve: (*Handler).deleteShareGroupState, between: true},
+		{Key: 87, Min: 0, Max: 1, serve: (*Handler).readShareGroupStateSummary, between: true},
 	}
 	private = []Entry{
 		{Key: 83, Min: 0, Max: 0, serve: (*Handler).initializeShareGroupState, between: true},

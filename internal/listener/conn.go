@@ -67,6 +67,7 @@ func (c *conn) serve() {
 	c.room.L = &c.mu
 	c.in.init(c.net, c.tcp)
 	c.arrival.giveWay = func() { _ = c.tcp.SetReadDeadline(time.Unix(1, 0)) }
+	defer c.tellEnd()
 	defer c.tcp.Close()
 	if err := c.enter(); err != nil {
 		c.logEnd(err)

@@ -99,3 +99,14 @@ func (c *conn) ends(resp *protocol.Response) bool {
 // the next. It is for the goroutine that handles the request, so it needs no lock, and
 // what is kept there goes with the connection.
 func (c *Client) Place() *any { return &c.place }
+
+// Ender is what may be kept in a Place that is to hear of the end of the connection. It comes
+// once, when no request of the connection is being handled any more.
+type Ender interface{ Ended() }
+
+// tellEnd tells what is kept of the connection that it has ended.
+func (c *conn) tellEnd() {
+	if e, ok := c.client.place.(Ender); ok {
+		e.Ended()
+	}
+}

@@ -157,3 +157,34 @@ func TestWhatIsKeptForAConnectionIsItsOwn(t *testing.T) {
 		}
 	}
 }
+
+// ending tells of the end of a connection that sent something.
+type ending chan string
+
+func (e ending) Handle(_ context.Context, c *Client, frame []byte) (*protocol.Response, error) {
+	*c.Place() = endingPlace{e, string(frame)}
+	return protocol.Bare([]byte("x")), nil
+}
+
+type endingPlace struct {
+	told ending
+	what string
+}
+
+func (p endingPlace) Ended() { p.told <- p.what }
+
+func TestWhatIsKeptForAConnectionHearsOfItsEnd(t *testing.T) {
+	told := make(ending, 10)
+	s := NewServer(Options{Handler: told, Logger: slog.New(slog.DiscardHandler), MaxRequest: 1000, MaxConnections: 10, MaxPerHost: 10})
+	addr, serve, err := s.Listen("L", "127.0.0.1:0", nil, nil)
+	must(t, err)
+	serve()
+	t.Cleanup(func() { s.Shutdown(context.Background()) })
+	silent, c := dial(t, addr.String()), dial(t, addr.String())
+	sendFrame(t, c, []byte("frame"))
+	readFrame(t, c)
+	must(t, silent.Close())
+	must(t, c.Close())
+	assert.Equal(t, <-told, "frame")
+	assert.Equal(t, len(told), 0, "ends of which one was told")
+}

@@ -58,36 +58,12 @@ func (p *Partition) abortedAmong(ctx context.Context, l *openLog, offset int64, 
 	return l.Aborted(ctx, offset, next)
 }
 
-// peekBytes is how much of a file is read at a time to look for headers.
-const peekBytes = 4 << 10
-
 // nextOffset returns the offset after the last record of a run of whole batches. It
 // looks at their headers only.
 func nextOffset(r *store.Records) (next int64, err error) {
-	var window []byte
-	var from int // where the window begins in the run
-	for at := 0; at < r.Len; {
-		head := r.Bytes
-		if head != nil {
-			head = head[at:]
-		} else {
-			if at < from || at+record.HeaderSize > from+len(window) {
-				if window == nil {
-					window = make([]byte, 0, peekBytes)
-				}
-				from, window = at, window[:min(peekBytes, r.Len-at)]
-				if _, err := r.File.ReadAt(window, r.Pos+int64(at)); err != nil {
-					return 0, err
-				}
-			}
-			head = window[at-from:]
-		}
-		if len(head) < record.HeaderSize {
-			return 0, store.ErrCorrupt
-		}
-		b := record.Batch(head)
+	err = r.Headers(func(_ int, b record.Batch) error {
 		next = b.LastOffset() + 1
-		at += max(b.Size(), record.HeaderSize)
-	}
-	return next, nil
+		return nil
+	})
+	return next, err
 }

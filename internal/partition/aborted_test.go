@@ -177,7 +177,7 @@ func TestNextOffsetLooksAtHeadersOnly(t *testing.T) {
 		many.data = append(many.data, r.batch(plain, 1)...)
 	}
 	in := store.FileRecords(many, 0, len(many.data), nil)
-	if _, err := nextOffset(&in); err != nil || many.n > len(many.data)/peekBytes*5/4+2 {
+	if _, err := nextOffset(&in); err != nil || many.n > len(many.data)/store.PeekBytes*5/4+2 {
 		t.Errorf("%d reads for %d bytes, %v", many.n, len(many.data), err)
 	}
 	cut := store.BytesRecords(run[:record.HeaderSize-1])

@@ -99,6 +99,7 @@ var importTable = map[string][]string{
 		"coordinator",
 		"machine", // For the start of a transaction in markers.
 		"metadata", "metadata/config",
+		"share/leader", "share/session", "share/window",
 		"meter", // It counts what goes to topics and comes from them.
 		"partition", "protocol",
 		"quota", // To count what clients take; whose quota it is says metadata.
@@ -195,6 +196,8 @@ var importTable = map[string][]string{
 	"record":                 {},
 	"metadata":               {"auth", "metadata/config"}, // An image has the rules in the form that can be asked.
 	"share/requests":         {"journal", "metadata"},     // Whose partition a key belongs to stands in one place.
+	"share/session":          {"fair", "metadata"},
+	"share/leader":           {"metadata", "partition", "record", "share/window", "store"}, // Not pure: it reads logs, and asks the share coordinator.
 
 	// The storage engines, which never import one another.
 	"store":           {"record"}, // For the rules about batches that all engines share.

@@ -106,6 +106,15 @@ func (p *Partition) NextFetch() (offset int64, ok bool) {
 	return p.next, p.free() > 0
 }
 
+// Limit is the first offset that the next Acquire surely takes nothing of: the window has no
+// room for it. Where offsets have holes there is none.
+func (p *Partition) Limit() int64 {
+	if p.sparse {
+		return math.MaxInt64
+	}
+	return p.next + max(p.free(), 0)
+}
+
 // free is how many offsets, or records where offsets have holes, may be added.
 func (p *Partition) free() int64 {
 	used := p.next - p.start
@@ -166,3 +175,6 @@ func (p *Partition) LogStart(offset int64) {
 	p.drop(n)
 	p.advance()
 }
+
+// Runs is how many runs the window has, which says how much memory it takes.
+func (p *Partition) Runs() int { return len(p.runs) }
