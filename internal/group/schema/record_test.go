@@ -204,7 +204,7 @@ func FuzzDecodeShare(f *testing.F) {
 // Kinds of records that we do not know are skipped: those of other group types,
 // and of later versions.
 func TestDecodeRecordKnowsWhatItDoesNotKnow(t *testing.T) {
-	known := []int16{3, 4, 5, 6, 7, 8, 16} // of the consumer protocol
+	known := []int16{3, 4, 5, 6, 7, 8, 16, 10, 11, 12, 13, 14, 15} // of the consumer protocol, and of share groups
 	for version := int16(3); version < 30; version++ {
 		if slices.Contains(known, version) {
 			continue
