@@ -222,6 +222,9 @@ func (s *scenario) showRecord(r machine.Record) string {
 	case *schema.GroupRecord:
 		return s.showGroupRecord(r)
 	}
+	if r, ok := r.(schema.Record); ok && r.Kind() == schema.Share {
+		return s.showShareRecord(r)
+	}
 	return s.showConsumerRecord(r)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"muster/internal/group/classic"
 	"muster/internal/group/kind"
+	"muster/internal/group/share"
 	"muster/internal/machine"
 )
 
@@ -99,6 +100,10 @@ func (s *scenario) state(d *datadriven.TestData) {
 func (s *scenario) describeState(id string) {
 	if c := s.shard.consumer(id); c != nil {
 		s.showConsumerState(c)
+		return
+	}
+	if g, ok := s.shard.Groups[id].(*share.Group); ok {
+		s.showShareState(g)
 		return
 	}
 	g := s.shard.classic(id)

@@ -93,6 +93,11 @@ func (s *Shard) Step(in machine.Input) machine.Effects {
 		x.loaded(e.Epoch)
 		x.WeighAll()
 	case machine.Sent:
+		if a := x.Asked[e.ID]; a != nil {
+			delete(x.Asked, e.ID)
+			a.Answered(x.Step, e)
+			return x.Finish()
+		}
 		x.answered(e)
 	case machine.TaskDone:
 		if t := x.Tasks[e.ID]; t != nil {

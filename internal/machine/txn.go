@@ -9,6 +9,10 @@ import (
 // Self stands for this broker as the receiver of a send, whichever node id it has.
 const Self int32 = -2
 
+// ShareCoordinator stands for the brokers that coordinate the share partitions that a send is
+// about, whichever they are.
+const ShareCoordinator int32 = -3
+
 // TxnStart is the start of a transaction, in milliseconds, as brokers tell it to
 // each other in a tagged field of ours: in the coordinator's answer about a
 // partition, and in markers. Below version 2 of transactions (KIP-890) two

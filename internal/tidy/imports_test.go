@@ -175,9 +175,10 @@ var importTable = map[string][]string{
 	// The pure packages.
 	"machine":            {"metadata"}, // Inputs have an image.
 	"coordinator/pump":   {"machine", "record"},
-	"group":              {"group/classic", "group/consumer", "group/kind", "group/schema", "group/subscription", "journal", "machine", "metadata", "migration"},
+	"group":              {"group/classic", "group/consumer", "group/kind", "group/schema", "group/share", "group/subscription", "journal", "machine", "metadata", "migration"},
 	"group/consumer":     {"group/assignor", "group/classic", "group/kind", "group/modern", "group/schema", "group/subscription", "journal", "machine", "metadata", "migration"}, // It serves members of the classic protocol.
 	"group/classic":      {"group/kind", "group/schema", "group/subscription", "journal", "machine", "metadata", "migration"},
+	"group/share":        {"group/assignor", "group/kind", "group/modern", "group/schema", "journal", "machine", "metadata"},
 	"group/modern":       {"group/kind", "group/schema", "group/subscription", "journal", "machine", "metadata"},
 	"group/kind":         {"group/schema", "group/subscription", "journal", "machine", "metadata", "migration"},
 	"group/schema":       {"machine", "metadata"},

@@ -13,13 +13,14 @@ type Config struct {
 	MaxMetadata      int           // offset.metadata.max.bytes
 	MaxBytes         int64         // muster.groups.max.bytes, over all shards; 0 for any number
 	Consumer         ConsumerConfig
+	Share            KindConfig
 }
 
 // DefaultConfig returns Kafka's defaults.
 func DefaultConfig() Config {
 	return Config{
 		InitialDelay: 3 * time.Second, MinSession: 6 * time.Second, MaxSession: 30 * time.Minute,
-		MaxSize: 1<<31 - 1, OffsetsRetention: 7 * 24 * time.Hour, SweepInterval: 10 * time.Minute, MaxMetadata: 4096, Consumer: DefaultConsumerConfig(),
+		MaxSize: 1<<31 - 1, OffsetsRetention: 7 * 24 * time.Hour, SweepInterval: 10 * time.Minute, MaxMetadata: 4096, Consumer: DefaultConsumerConfig(), Share: DefaultShareConfig(),
 	}
 }
 
