@@ -106,6 +106,7 @@ func init() {
 		{Key: 74, Min: 0, Max: 1, serve: (*Handler).listConfigResources, Note: "topics, brokers and groups; 0 asks for client metrics, of which there are none"},
 		{Key: 75, Min: 0, Max: 0, serve: (*Handler).describeTopicPartitions},
 	}
+	addShareGroups()
 }
 
 // Table returns all entries in the order of their keys.

@@ -15,6 +15,9 @@ import (
 // latest is the timestamp by which ListOffsets is asked where a partition ends.
 const latest = -1
 
+// endsVersion is the version of ListOffsets that is asked for; brokers serve others as well.
+const endsVersion = 7
+
 // askEnds asks leaders where their partitions end.
 func (d *described) askEnds(x *kind.Step, parts []partition) {
 	by := map[int32][]partition{}
@@ -26,6 +29,7 @@ func (d *described) askEnds(x *kind.Step, parts []partition) {
 	}
 	for _, leader := range slices.Sorted(maps.Keys(by)) {
 		req := kmsg.NewPtrListOffsetsRequest()
+		req.Version = endsVersion
 		e := &ends{d: d, ids: map[string]metadata.TopicID{}}
 		for _, t := range modern.TopicsOf(by[leader]) {
 			out := kmsg.NewListOffsetsRequestTopic()

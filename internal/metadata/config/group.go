@@ -12,10 +12,10 @@ const groupPrefix = "group."
 
 // groupKinds are the kinds of groups that have settings. Each has the same; what one has
 // besides is beside them in groupTable.
-var groupKinds = []string{"consumer"}
+var groupKinds = []string{"consumer", "share"}
 
-// groupTable lists the settings that a group may have for itself. The broker has each
-// of them too, with "group." before its name, and its bounds with "min." and "max."
+// groupTable lists the settings that a group may have for itself. The broker has nearly each
+// of them too, as Synonym says, with "group." before its name, and its bounds with "min." and "max."
 // before the last part.
 var groupTable = newTable(groupDefs())
 
@@ -26,7 +26,7 @@ func groupDefs() (out []Def) {
 			ofGroup(kind+heartbeat, 1, "How often a member of the group is to be heard of."),
 			ofGroup(kind+interval, 0, "How long the group rests between two assignments."))
 	}
-	return out
+	return append(out, shareDefs()...)
 }
 
 // What comes after the kind in the names of settings.
@@ -54,7 +54,11 @@ func CheckGroup(name, value string) error { return groupTable.check("group", nam
 // allows, with a broker that has those.
 func CheckGroupSet(b *Broker, set map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(set)) {
-		d, n := groupTable.byName[name], integer(set[name])
+		d := groupTable.byName[name]
+		if d.Synonym == "" {
+			continue
+		}
+		n := integer(set[name])
 		switch low, high := d.boundsIn(b); {
 		case n < low:
 			return invalid("%s must be at least %d, which is %s, not %d", name, low, d.bound("min"), n)
@@ -99,18 +103,27 @@ func GroupValue(b *Broker, set map[string]string, name string) string {
 	if v, ok := set[name]; ok {
 		return v
 	}
-	return b.Get(groupTable.byName[name].Synonym)
+	d := groupTable.byName[name]
+	if d.Synonym == "" {
+		return d.Default
+	}
+	return b.Get(d.Synonym)
 }
 
 // GroupDuration returns a setting that is in use, of those that are set on a group. The
 // broker's bounds may have changed since: what is beyond them is the bound. A value
 // that is not allowed any more counts as not set.
 func GroupDuration(b *Broker, set map[string]string, name string) time.Duration {
+	return millis(groupInt(b, set, name))
+}
+
+// groupInt is the same of any number.
+func groupInt(b *Broker, set map[string]string, name string) int64 {
 	d := groupTable.byName[name]
 	v, ok := set[name]
 	if !ok || d.Check(v) != nil {
-		return b.Duration(d.Synonym)
+		return b.Int(d.Synonym)
 	}
 	low, high := d.boundsIn(b)
-	return millis(max(low, min(integer(v), high)))
+	return max(low, min(integer(v), high))
 }
