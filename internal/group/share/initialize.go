@@ -6,6 +6,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"muster/internal/group/kind"
+	"muster/internal/group/modern"
 	"muster/internal/metadata"
 )
 
@@ -75,7 +76,7 @@ func (g *Group) missing(x *kind.Step, t *topics) (out []partition, again time.Ti
 			}
 		}
 	}
-	return out, again
+	return modern.Sorted(out), again // They come in the order of names.
 }
 
 // initialized is what happens when the share coordinator was asked to initialize partitions for
