@@ -59,6 +59,9 @@ func (c *call) splitShareOffsets(topics []kmsg.DescribeShareGroupOffsetsRequestG
 	if topics == nil {
 		return nil, nil
 	}
+	topics, _ = distinct(topics, func(t *kmsg.DescribeShareGroupOffsetsRequestGroupTopic) (string, *[]int32) {
+		return t.Topic, &t.Partitions
+	}, func(n *int32) int32 { return *n })
 	allowed = []kmsg.DescribeShareGroupOffsetsRequestGroupTopic{} // None are not all.
 	for _, t := range topics {
 		if c.may(auth.Describe, auth.Topic, t.Topic) {

@@ -20,7 +20,9 @@ func (h *Handler) alterShareGroupOffsets(ctx context.Context, c *call) (kmsg.Res
 		return h.opts.Groups.Fail(req, kerr.GroupAuthorizationFailed), nil
 	}
 	var denied []kmsg.AlterShareGroupOffsetsResponseTopic
-	topics := req.Topics
+	topics, _ := distinct(req.Topics, func(t *kmsg.AlterShareGroupOffsetsRequestTopic) (string, *[]kmsg.AlterShareGroupOffsetsRequestTopicPartition) {
+		return t.Topic, &t.Partitions
+	}, func(p *kmsg.AlterShareGroupOffsetsRequestTopicPartition) int32 { return p.Partition })
 	req.Topics = nil
 	for _, t := range topics {
 		if c.may(auth.Read, auth.Topic, t.Topic) {

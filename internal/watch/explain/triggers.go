@@ -95,7 +95,7 @@ var Triggers = []TriggerKind{
 		},
 	},
 	{
-		Kind: journal.TriggerInitialized, Mark: "■", Text: "partitions were ready to be read", line: consumerLine,
+		Kind: journal.TriggerInitialized, Mark: "■", Text: "the share coordinator got to know partitions", line: consumerLine,
 		reason: func(*Entry, *triggers) string {
 			return "The share coordinator got to know partitions that the group had not read before."
 		},
