@@ -202,7 +202,8 @@ func (s *scenario) showShareReply(who string, msg kmsg.Response) string {
 func (s *scenario) showShareSend(m machine.Send) string {
 	var parts []string
 	add := func(id metadata.TopicID, n int32) { parts = append(parts, fmt.Sprintf("%s:%d", s.topicName(id), n)) }
-	to, what, epoch := fmt.Sprintf("broker %d", m.To), "", ""
+	var what, epoch string
+	to := fmt.Sprintf("broker %d", m.To)
 	if m.To == machine.ShareCoordinator {
 		to = "the share coordinator"
 	}
