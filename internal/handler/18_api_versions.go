@@ -5,8 +5,8 @@
 //	v4    features may have a minimum of 0
 //
 // The features are transaction.version 2 (KIP-890): clients that know it add partitions
-// to transactions by producing to them; and group.version 1 (KIP-848): there are
-// consumer groups. They are told from version 3 on, and that the broker could do
+// to transactions by producing to them; group.version 1 (KIP-848): there are
+// consumer groups; and share.version 1 (KIP-932): there are share groups. They are told from version 3 on, and that the broker could do
 // without them from version 4 on.
 
 package handler

@@ -7,7 +7,7 @@ import (
 
 // servesShareGroups is whether clients are told of share groups (KIP-932). They are not before
 // records can be fetched from them.
-const servesShareGroups = false
+const servesShareGroups = true
 
 // addShareGroups adds the keys of share groups to the table, and their feature.
 func addShareGroups() {
