@@ -96,7 +96,7 @@ func TestBadSettingsOfGroupsAreRefusedWithKafkasCodes(t *testing.T) {
 		{"", metadata.ConfigChange{Name: session, Value: new("50000")}, kerr.InvalidRequest},
 		{strings.Repeat("g", maxGroupName+1), metadata.ConfigChange{Name: session, Value: new("50000")}, kerr.InvalidRequest},
 		{"g", metadata.ConfigChange{Name: "no.such", Value: new("1")}, kerr.InvalidConfig},
-		{"g", metadata.ConfigChange{Name: "share.session.timeout.ms", Value: new("50000")}, kerr.InvalidConfig},
+		{"g", metadata.ConfigChange{Name: "classic.session.timeout.ms", Value: new("50000")}, kerr.InvalidConfig},
 		{"g", metadata.ConfigChange{Name: session}, kerr.InvalidConfig},
 		{"g", metadata.ConfigChange{Name: session, Value: new("long")}, kerr.InvalidConfig},
 		{"g", metadata.ConfigChange{Name: session, Value: new("1000")}, kerr.InvalidConfig},

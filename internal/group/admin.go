@@ -38,22 +38,50 @@ func (x step) list(r *machine.Request, m *kmsg.ListGroupsRequest) {
 // deleteGroups handles DeleteGroups. A group that is named twice is deleted
 // once.
 func (x step) deleteGroups(r *machine.Request, m *kmsg.DeleteGroupsRequest) {
-	resp := kmsg.NewPtrDeleteGroupsResponse()
-	resp.Version = m.Version
-	seen := map[string]bool{}
+	d := &deletion{shard: x.shard, id: r.ID, resp: kmsg.NewPtrDeleteGroupsResponse(), by: *kind.By(r), at: map[string]int{}, left: 1}
+	d.resp.Version = m.Version
 	for _, id := range m.Groups {
-		if seen[id] {
+		if _, twice := d.at[id]; twice {
 			continue
 		}
-		seen[id] = true
+		d.at[id] = len(d.resp.Groups)
 		out := kmsg.NewDeleteGroupsResponseGroup()
 		out.Group = id
-		if err := x.deleteGroup(id, kind.By(r)); err != nil {
-			out.ErrorCode = err.Code
+		d.resp.Groups = append(d.resp.Groups, out)
+		d.left++
+		if c, ok := x.Groups[id].(kind.Cleared); !ok || !x.Groups[id].IsEmpty() || !c.Clear(x.Step, d) {
+			d.Cleared(x.Step, id, nil)
 		}
-		resp.Groups = append(resp.Groups, out)
 	}
-	x.Reply(r.ID, resp)
+	d.finish(x.Step)
+}
+
+// deletion is an answer to DeleteGroups that waits until all that groups have elsewhere is
+// deleted.
+type deletion struct {
+	shard *Shard
+	id    machine.RequestID
+	resp  *kmsg.DeleteGroupsResponse
+	by    journal.Who
+	at    map[string]int // where in the answer a group is
+	left  int            // groups, and one for the request itself
+}
+
+// Cleared deletes a group that has nothing elsewhere any more.
+func (d *deletion) Cleared(x *kind.Step, group string, err *kerr.Error) {
+	if err == nil {
+		err = step{x, d.shard}.deleteGroup(group, &d.by)
+	}
+	if err != nil {
+		d.resp.Groups[d.at[group]].ErrorCode = err.Code
+	}
+	d.finish(x)
+}
+
+func (d *deletion) finish(x *kind.Step) {
+	if d.left--; d.left == 0 {
+		x.Reply(d.id, d.resp)
+	}
 }
 
 func (x step) deleteGroup(id string, by *journal.Who) *kerr.Error {

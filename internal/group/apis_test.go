@@ -25,7 +25,7 @@ func TestEachRequestAboutGroupsSaysHowItFailsAndWhatItNeeds(t *testing.T) {
 			t.Errorf("%s is answered with %+v while groups are loaded", key.Name(), resp)
 		}
 	}
-	if len(apis) != 16 {
+	if len(apis) != 21 {
 		t.Errorf("there are %d requests", len(apis))
 	}
 	beat := kmsg.NewPtrConsumerGroupHeartbeatRequest()

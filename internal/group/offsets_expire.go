@@ -16,7 +16,7 @@ func (x step) sweep() {
 	for _, id := range x.GroupIDs() {
 		g := x.Groups[id]
 		x.noteOffsets(g, journal.KindOffsetsExpired, x.expireOffsets(g), journal.CauseExpired, nil)
-		if b := g.Common(); !b.Gone && g.IsEmpty() && !b.HasOffsets() && g.Weight() == 0 { // No member id was given out.
+		if b := g.Common(); !b.Gone && g.IsEmpty() && !b.HasOffsets() && g.Weight() == 0 && !stays(g) { // No member id was given out.
 			g.DeleteRecords(x.Step)
 			x.noteCount(g, journal.KindDeleted, offsetCount{}, journal.CauseExpired, nil)
 		}

@@ -225,6 +225,9 @@ func (s *scenario) showRecord(r machine.Record) string {
 	if text, ok := showStreamsRecord(r); ok {
 		return text
 	}
+	if r, ok := r.(schema.Record); ok && r.Kind() == schema.Share {
+		return s.showShareRecord(r)
+	}
 	return s.showConsumerRecord(r)
 }
 

@@ -12,6 +12,7 @@ import (
 	"muster/internal/group/classic"
 	"muster/internal/group/kind"
 	"muster/internal/group/schema"
+	"muster/internal/group/share"
 	"muster/internal/machine"
 )
 
@@ -104,6 +105,10 @@ func (s *scenario) describeState(id string) {
 	}
 	if c := s.shard.streams(id); c != nil {
 		s.showStreamsState(c)
+		return
+	}
+	if g, ok := s.shard.Groups[id].(*share.Group); ok {
+		s.showShareState(g)
 		return
 	}
 	g := s.shard.classic(id)

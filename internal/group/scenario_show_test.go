@@ -59,6 +59,9 @@ func (s *scenario) showReply(who string, msg kmsg.Response) string {
 		}
 		return out
 	}
+	if text := s.showShareReply(who, msg); text != "" {
+		return text
+	}
 	return s.showAdmin(msg)
 }
 

@@ -101,6 +101,8 @@ var commands = map[string]func(*scenario, *datadriven.TestData){
 	"txn-commit": (*scenario).txnCommit, "answer": (*scenario).answer, "marker": (*scenario).marker, "marker-while-loading": (*scenario).markerWhileLoading,
 	"commit": (*scenario).commit, "fetch": (*scenario).fetch, "offset-delete": (*scenario).offsetDelete,
 	"describe": (*scenario).describe, "list": (*scenario).list, "delete-groups": (*scenario).deleteGroups,
+	"share-beat": (*scenario).shareBeat, "describe-shares": (*scenario).shareDescribe, "share-offsets": (*scenario).shareOffsets,
+	"alter-share-offsets": (*scenario).alterShareOffsets, "delete-share-offsets": (*scenario).deleteShareOffsets,
 	"beat": (*scenario).beat, "describe-consumers": (*scenario).consumerDescribe, "tasks": (*scenario).runTasks,
 	"work": (*scenario).work, "topology": (*scenario).setTopology, "describe-streams": (*scenario).streamsDescribe, "created": (*scenario).created,
 	"topics-deleted": (*scenario).topicsDeleted, "topics": (*scenario).setTopics, "max-batch": (*scenario).setMaxBatch, "journal": (*scenario).showJournal, "replay": (*scenario).replay,
@@ -136,6 +138,10 @@ func (s *scenario) step(e machine.Event) {
 		s.Out.WriteString("a task begins\n")
 	}
 	for _, m := range fx.Sends {
+		if text := s.showShareSend(m); text != "" {
+			s.Printf("asks %s\n", text)
+			continue
+		}
 		s.Printf("asks %s\n", showSend(m))
 	}
 	s.Out.WriteString(strings.Join(answers, ""))
@@ -179,6 +185,12 @@ func (s *scenario) config(d *datadriven.TestData) {
 			s.cfg.Consumer.Session = harness.ParseDuration(s.T, v)
 		case "consumer-max-size":
 			s.cfg.Consumer.MaxSize = harness.ParseInt(s.T, v)
+		case "share-session":
+			s.cfg.Share.Session = harness.ParseDuration(s.T, v)
+		case "share-max-size":
+			s.cfg.Share.MaxSize = harness.ParseInt(s.T, v)
+		case "share-interval":
+			s.cfg.Share.Interval = harness.ParseDuration(s.T, v)
 		case "migration":
 			s.cfg.Consumer.Migration = kind.MigrationPolicy(v)
 		case "assignors":

@@ -98,6 +98,9 @@ func (s *scenario) answer(d *datadriven.TestData) {
 	}
 	q := s.sends[i]
 	s.sends = append(s.sends[:i:i], s.sends[i+1:]...)
+	if s.answerShare(d, q) {
+		return
+	}
 	if d.HasArg("lost") {
 		s.step(machine.Sent{ID: q.ID, Err: errLost})
 		return

@@ -93,10 +93,10 @@ func (s *Shard) Step(in machine.Input) machine.Effects {
 		x.loaded(e.Epoch)
 		x.WeighAll()
 	case machine.Sent:
-		if t := x.Tasks[e.ID]; t != nil { // A group has asked for it.
-			delete(x.Tasks, e.ID)
-			t.Done(x.Step, e)
-			break
+		if a := x.Asked[e.ID]; a != nil {
+			delete(x.Asked, e.ID)
+			a.Answered(x.Step, e)
+			return x.Finish()
 		}
 		x.answered(e)
 	case machine.TaskDone:

@@ -32,7 +32,6 @@ type parked struct {
 	byID       map[uint64]*question
 	byProducer map[int64][]*question
 	bytes      int
-	last       uint64 // id of a question
 	seq        uint64 // of the timer, 0 if none
 }
 
@@ -79,7 +78,7 @@ func (k *parked) end(producer int64) {
 // of it, or to make it so, and parks the request.
 func (x step) ask(r *machine.Request, m *kmsg.TxnOffsetCommitRequest) *kerr.Error {
 	k := &x.shard.txns.parked
-	q := &question{id: k.last + 1, req: *r, msg: m, bytes: parkedSize(m), until: x.Now.Add(askPatience)}
+	q := &question{req: *r, msg: m, bytes: parkedSize(m), until: x.Now.Add(askPatience)}
 	if k.bytes+q.bytes > maxParked {
 		return kerr.CoordinatorLoadInProgress
 	}
@@ -92,7 +91,8 @@ func (x step) ask(r *machine.Request, m *kmsg.TxnOffsetCommitRequest) *kerr.Erro
 	if by.Leader == metadata.NoBroker {
 		return kerr.CoordinatorNotAvailable
 	}
-	k.last, q.epoch = q.id, by.LeaderEpoch
+	x.Seq++
+	q.id, q.epoch = x.Seq, by.LeaderEpoch
 	k.add(q)
 	x.Out.Sends = append(x.Out.Sends, machine.Send{ID: q.id, To: by.Leader, Msg: questionFor(m, partition)})
 	if k.seq == 0 {

@@ -25,7 +25,10 @@ func describeGroup(image *metadata.Image, r *kmsg.DescribeConfigsRequestResource
 	}
 	own := image.GroupSettings.Of(r.ResourceName)
 	return describeDefs(config.GroupDefs(), r.ConfigNames, req, func(d *config.Def) []setting {
-		broker := brokerSettings(image, d.Synonym)
+		broker := []setting{{name: d.Name, value: d.Default, source: sourceDefault}}
+		if d.Synonym != "" {
+			broker = brokerSettings(image, d.Synonym)
+		}
 		if v, ok := own[d.Name]; ok {
 			return slices.Insert(broker, 0, setting{name: d.Name, value: v, source: sourceGroup})
 		}

@@ -82,7 +82,7 @@ func (w *world) told(group string, names ...string) string {
 		for _, syn := range c.ConfigSynonyms {
 			s += fmt.Sprintf(" (%s=%s %d)", syn.Name, *syn.Value, syn.Source)
 		}
-		if c.ReadOnly || c.IsSensitive || c.ConfigType != kmsg.ConfigTypeInt {
+		if c.ReadOnly || c.IsSensitive || c.ConfigType != kmsg.ConfigTypeInt && len(c.ConfigSynonyms) != 1 { // Those of other types have no other synonym.
 			s += fmt.Sprintf(" %+v", c)
 		}
 		out = append(out, s)
@@ -96,6 +96,15 @@ func TestAGroupOfAnyNameHasTheBrokersSettingsUntilItHasItsOwn(t *testing.T) {
 		"consumer.assignment.interval.ms=1000 from 5 (group.consumer.assignment.interval.ms=1000 5)",
 		"consumer.heartbeat.interval.ms=5000 from 5 (group.consumer.heartbeat.interval.ms=5000 5)",
 		"consumer.session.timeout.ms=45000 from 5 (group.consumer.session.timeout.ms=45000 5)",
+		"share.assignment.interval.ms=1000 from 5 (group.share.assignment.interval.ms=1000 5)",
+		"share.auto.offset.reset=latest from 5 (share.auto.offset.reset=latest 5)",
+		"share.delivery.count.limit=5 from 5 (group.share.delivery.count.limit=5 5)",
+		"share.heartbeat.interval.ms=5000 from 5 (group.share.heartbeat.interval.ms=5000 5)",
+		"share.isolation.level=read_uncommitted from 5 (share.isolation.level=read_uncommitted 5)",
+		"share.partition.max.record.locks=2000 from 5 (group.share.partition.max.record.locks=2000 5)",
+		"share.record.lock.duration.ms=30000 from 5 (group.share.record.lock.duration.ms=30000 5)",
+		"share.renew.acknowledge.enable=true from 5 (share.renew.acknowledge.enable=true 5)",
+		"share.session.timeout.ms=45000 from 5 (group.share.session.timeout.ms=45000 5)",
 		"streams.assignment.interval.ms=1000 from 5 (group.streams.assignment.interval.ms=1000 5)",
 		"streams.heartbeat.interval.ms=5000 from 5 (group.streams.heartbeat.interval.ms=5000 5)",
 		"streams.initial.rebalance.delay.ms=3000 from 5 (group.streams.initial.rebalance.delay.ms=3000 5)",

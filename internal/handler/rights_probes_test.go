@@ -48,7 +48,7 @@ type probe struct {
 func fill(v reflect.Value, n names) {
 	text := map[string]string{
 		"Topic": n.topic, "TopicNames": n.topic, "SubscribedTopicNames": n.topic,
-		"Group": n.group, "Groups": n.group, "CoordinatorKey": n.group, "CoordinatorKeys": n.group,
+		"Group": n.group, "Groups": n.group, "GroupID": n.group, "GroupIDs": n.group, "CoordinatorKey": n.group, "CoordinatorKeys": n.group,
 		"TransactionalID": n.txn, "TransactionalIDs": n.txn,
 	}
 	for i := range v.NumField() {
@@ -200,6 +200,11 @@ func groupProbes() []probe {
 			r.MemberID, r.RebalanceTimeoutMillis, r.Topics = "m", 1000, []kmsg.ConsumerGroupHeartbeatRequestTopic{}
 		})},
 		{key: 69, needs: []int{0, 1}, setup: joins},
+		{key: 76, needs: []int{0, 1}, edit: on(func(_ names, r *kmsg.ShareGroupHeartbeatRequest) { r.MemberID = "m" })},
+		{key: 77, needs: []int{0, 1}, setup: func(w *guardedWorld, n names) { w.joinShare(n) }},
+		{key: 90, needs: []int{0, 1}},
+		{key: 91, needs: []int{0, 1}},
+		{key: 92, needs: []int{0, 1}, setup: func(w *guardedWorld, n names) { w.leaveShare(n) }},
 	}
 }
 

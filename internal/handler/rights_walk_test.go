@@ -88,6 +88,27 @@ func (w *guardedWorld) joinNew(n names) {
 	}
 }
 
+// joinShare has a share group with a member.
+func (w *guardedWorld) joinShare(n names) {
+	w.t.Helper()
+	req := kmsg.NewPtrShareGroupHeartbeatRequest()
+	req.Version, req.GroupID, req.MemberID, req.SubscribedTopicNames = 1, n.group, "m", []string{n.topic}
+	if got := w.as(root, req).(*kmsg.ShareGroupHeartbeatResponse); got.ErrorCode != 0 {
+		w.t.Fatalf("joined: %+v", got)
+	}
+}
+
+// leaveShare has a share group without members.
+func (w *guardedWorld) leaveShare(n names) {
+	w.t.Helper()
+	w.joinShare(n)
+	req := kmsg.NewPtrShareGroupHeartbeatRequest()
+	req.Version, req.GroupID, req.MemberID, req.MemberEpoch = 1, n.group, "m", -1
+	if got := w.as(root, req).(*kmsg.ShareGroupHeartbeatResponse); got.ErrorCode != 0 {
+		w.t.Fatalf("left: %+v", got)
+	}
+}
+
 // begin has a transaction with a partition.
 func (w *guardedWorld) begin(n names) {
 	w.t.Helper()

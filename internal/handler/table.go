@@ -52,9 +52,21 @@ var table []Entry
 // of them, and are answered as for keys that there are not.
 var private []Entry
 
-// init fills the table, which cannot be a literal because ApiVersions reads it.
+// init fills the tables, which cannot be literals because ApiVersions reads them.
 func init() {
-	table = []Entry{
+	table = slices.Concat(firstKeys(), laterKeys())
+	private = []Entry{
+		{Key: 83, Min: 0, Max: 0, serve: (*Handler).initializeShareGroupState, between: true},
+		{Key: 84, Min: 0, Max: 0, serve: (*Handler).readShareGroupState, between: true},
+		{Key: 85, Min: 0, Max: 1, serve: (*Handler).writeShareGroupState, between: true},
+		{Key: 86, Min: 0, Max: 0, serve: (*Handler).deleteShareGroupState, between: true},
+		{Key: 87, Min: 0, Max: 1, serve: (*Handler).readShareGroupStateSummary, between: true},
+	}
+}
+
+// firstKeys are those up to 46.
+func firstKeys() []Entry {
+	return []Entry{
 		{Key: 0, Min: 0, Max: 13, ServedFrom: 3, raw: (*Handler).produce, Note: "0 to 2 are advertised because some clients drop compression otherwise; message format v2 only"},
 		{Key: 1, Min: 4, Max: 18, raw: (*Handler).fetch, Note: "incremental sessions, topic ids"},
 		{Key: 2, Min: 1, Max: 11, serve: (*Handler).listOffsets, Note: "nothing is tiered, so -5 and -6 find nothing"},
@@ -94,6 +106,12 @@ func init() {
 		{Key: 44, Min: 0, Max: 1, serve: (*Handler).incrementalAlterConfigs, Note: "topics, brokers and groups"},
 		{Key: 45, Min: 0, Max: 1, serve: (*Handler).alterPartitionReassignments, Note: "one replica per partition; moves leadership between brokers on Redis"},
 		{Key: 46, Min: 0, Max: 0, serve: (*Handler).listPartitionReassignments, Note: "none is ever in progress: partitions move at once"},
+	}
+}
+
+// laterKeys are those from 47 on.
+func laterKeys() []Entry {
+	return []Entry{
 		{Key: 47, Min: 0, Max: 0, serve: (*Handler).offsetDelete},
 		{Key: 48, Min: 0, Max: 1, serve: (*Handler).describeClientQuotas},
 		{Key: 49, Min: 0, Max: 1, serve: (*Handler).alterClientQuotas, Note: "an ip is an address, not the name of a host"},
@@ -109,22 +127,13 @@ func init() {
 		{Key: 69, Min: 0, Max: 1, serve: (*Handler).consumerGroupDescribe},
 		{Key: 74, Min: 0, Max: 1, serve: (*Handler).listConfigResources, Note: "topics, brokers and groups; 0 asks for client metrics, of which there are none"},
 		{Key: 75, Min: 0, Max: 0, serve: (*Handler).describeTopicPartitions},
+		{Key: 76, Min: 1, Max: 1, serve: (*Handler).shareGroupHeartbeat},
+		{Key: 77, Min: 1, Max: 1, serve: (*Handler).shareGroupDescribe},
 		{Key: 78, Min: 1, Max: 2, raw: (*Handler).shareFetch},
 		{Key: 79, Min: 1, Max: 2, serve: (*Handler).shareAcknowledge},
-	}
-	private = []Entry{
-		{Key: 83, Min: 0, Max: 0, serve: (*Handler).initializeShareGroupState, between: true},
-		{Key: 84, Min: 0, Max: 0, serve: (*Handler).readShareGroupState, between: true},
-		{Key: 85, Min: 0, Max: 1, serve: (*Handler).writeShareGroupState, between: true},
-		{Key: 86, Min: 0, Max: 0, serve: (*Handler).deleteShareGroupState, between: true},
-		{Key: 87, Min: 0, Max: 1, serve: (*Handler).readShareGroupStateSummary, between: true},
-	}
-	private = []Entry{
-		{Key: 83, Min: 0, Max: 0, serve: (*Handler).initializeShareGroupState, between: true},
-		{Key: 84, Min: 0, Max: 0, serve: (*Handler).readShareGroupState, between: true},
-		{Key: 85, Min: 0, Max: 1, serve: (*Handler).writeShareGroupState, between: true},
-		{Key: 86, Min: 0, Max: 0, serve: (*Handler).deleteShareGroupState, between: true},
-		{Key: 87, Min: 0, Max: 1, serve: (*Handler).readShareGroupStateSummary, between: true},
+		{Key: 90, Min: 0, Max: 1, serve: (*Handler).describeShareGroupOffsets},
+		{Key: 91, Min: 0, Max: 0, serve: (*Handler).alterShareGroupOffsets},
+		{Key: 92, Min: 0, Max: 0, serve: (*Handler).deleteShareGroupOffsets},
 	}
 }
 

@@ -55,7 +55,7 @@ code that it gets without. "Else left out" means that the answer has no trace of
 	b.WriteString(`
 ## Not served
 
-- **Share groups, streams groups.** Their keys are not in
+- **Streams groups.** Their keys are not in
   the table, so clients see that before they try.
 - **Transactions in topics of the Redis layout ` + "`stream`" + `.** Producers get
   UNSUPPORTED_FOR_MESSAGE_FORMAT there; see [transactions](transactions.md).

@@ -63,6 +63,7 @@ type Entry struct {
 const (
 	TypeClassic  = "classic"
 	TypeConsumer = "consumer"
+	TypeShare    = "share"
 )
 
 // Assigns says whether the coordinator assigns in groups of a type. Only in classic groups

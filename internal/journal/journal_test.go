@@ -95,7 +95,7 @@ func TestKindsKeepTheirNames(t *testing.T) {
 		{[]EntryKind{KindOffsetsExpired, KindOffsetsDeleted, KindOffsetsReset}, []EntryKind{"offsets-expired", "offsets-deleted", "offsets-reset"}},
 		{[]EntryKind{KindSuspected}, []EntryKind{"poison-suspected"}},
 		{[]EntryKind{KindEpoch, KindTarget, KindUpgraded, KindDowngraded}, []EntryKind{"group-epoch-raised", "target-assigned", "group-upgraded", "group-downgraded"}},
-		{[]TriggerKind{TriggerNotRevoked, TriggerRegex, TriggerTopics, TriggerNoJoin, TriggerConflict, TriggerUnreleased}, []TriggerKind{"not-revoked", "regex", "topics", "no-join", "conflict", "unreleased"}},
+		{[]TriggerKind{TriggerNotRevoked, TriggerRegex, TriggerTopics, TriggerNoJoin, TriggerConflict, TriggerUnreleased, TriggerInitialized}, []TriggerKind{"not-revoked", "regex", "topics", "no-join", "conflict", "unreleased", "initialized"}},
 		{[]TopicChangeKind{TopicCreated, TopicGrown, TopicDeleted, TopicRecreated}, []TopicChangeKind{"created", "grown", "deleted", "recreated"}},
 		{[]Cause{CauseRequest, CauseExpired, CauseTopics}, []Cause{"request", "expired", "topics-deleted"}},
 		{

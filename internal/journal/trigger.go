@@ -55,12 +55,13 @@ const (
 	TriggerFenced   TriggerKind = "fenced"    // no trigger: a request was refused
 
 	// Of groups of the consumer protocol only.
-	TriggerNotRevoked TriggerKind = "not-revoked" // did not let go of partitions within its rebalance timeout
-	TriggerRegex      TriggerKind = "regex"       // a regular expression matches other topics
-	TriggerTopics     TriggerKind = "topics"      // topics that members subscribe to are not what they were
-	TriggerNoJoin     TriggerKind = "no-join"     // of the classic protocol in such a group: was told to join again, and did not
-	TriggerConflict   TriggerKind = "conflict"    // a load found that two members had the same partition
-	TriggerUnreleased TriggerKind = "unreleased"  // no trigger: someone came with the instance id of a member that has not left, and was refused
+	TriggerNotRevoked  TriggerKind = "not-revoked" // did not let go of partitions within its rebalance timeout
+	TriggerRegex       TriggerKind = "regex"       // a regular expression matches other topics
+	TriggerTopics      TriggerKind = "topics"      // topics that members subscribe to are not what they were
+	TriggerInitialized TriggerKind = "initialized" // of a share group: its coordinator knows partitions that no one reads yet
+	TriggerNoJoin      TriggerKind = "no-join"     // of the classic protocol in such a group: was told to join again, and did not
+	TriggerConflict    TriggerKind = "conflict"    // a load found that two members had the same partition
+	TriggerUnreleased  TriggerKind = "unreleased"  // no trigger: someone came with the instance id of a member that has not left, and was refused
 )
 
 // Change is how a member that joined again differs from when it joined before.

@@ -177,7 +177,7 @@ var importTable = map[string][]string{
 	// The pure packages.
 	"machine":                {"metadata"}, // Inputs have an image.
 	"coordinator/pump":       {"machine", "record"},
-	"group":                  {"group/classic", "group/consumer", "group/kind", "group/schema", "group/streams", "group/subscription", "journal", "machine", "metadata", "migration"},
+	"group":                  {"group/classic", "group/consumer", "group/kind", "group/schema", "group/share", "group/streams", "group/subscription", "journal", "machine", "metadata", "migration"},
 	"group/consumer":         {"group/assignor", "group/classic", "group/kind", "group/modern", "group/schema", "group/subscription", "journal", "machine", "metadata", "migration"}, // It serves members of the classic protocol.
 	"group/classic":          {"group/kind", "group/schema", "group/subscription", "journal", "machine", "metadata", "migration"},
 	"group/modern":           {"group/kind", "group/schema", "group/subscription", "journal", "machine", "metadata"},
@@ -198,6 +198,7 @@ var importTable = map[string][]string{
 	"share/requests":         {"journal", "metadata"},     // Whose partition a key belongs to stands in one place.
 	"share/session":          {"fair", "metadata"},
 	"share/leader":           {"metadata", "partition", "record", "share/window", "store"}, // Not pure: it reads logs, and asks the share coordinator.
+	"group/share":            {"group/assignor", "group/kind", "group/modern", "group/schema", "journal", "machine", "metadata"},
 
 	// The storage engines, which never import one another.
 	"store":           {"record"}, // For the rules about batches that all engines share.

@@ -48,8 +48,11 @@ func join(x *kind.Step, r *machine.Request, m *kmsg.JoinGroupRequest) {
 	if h, ok := x.Groups[m.Group].(Host); ok && h.JoinClassic(x, r, m) {
 		return
 	}
-	g, _ := x.Groups[m.Group].(*Group)
+	g, ok := x.Groups[m.Group].(*Group)
 	switch {
+	case !ok && x.Groups[m.Group] != nil: // Of a kind that knows no such members.
+		JoinError(x, r, m, m.MemberID, kerr.InconsistentGroupProtocol)
+		return
 	case m.MemberID != "" && g == nil:
 		JoinError(x, r, m, m.MemberID, kerr.UnknownMemberID)
 		return

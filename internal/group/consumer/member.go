@@ -48,7 +48,11 @@ func groupOf(x *kind.Step, m *kmsg.ConsumerGroupHeartbeatRequest, p *place) (*Gr
 	if m.MemberEpoch != modern.EpochJoin {
 		return nil, modern.Refused(kerr.GroupIDNotFound, "Consumer group "+m.Group+" not found.")
 	}
-	if c, ok := g.(*classic.Group); ok && !c.IsEmpty() {
+	c, ok := g.(*classic.Group)
+	switch {
+	case g != nil && !ok:
+		return nil, modern.Refused(kerr.GroupIDNotFound, "Group "+m.Group+" is not a consumer group.")
+	case ok && !c.IsEmpty():
 		return upgraded(x, c, p)
 	}
 	return nil, nil

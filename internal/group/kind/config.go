@@ -14,6 +14,7 @@ type Config struct {
 	MaxBytes         int64         // muster.groups.max.bytes, over all shards; 0 for any number
 	Consumer         ConsumerConfig
 	Streams          KindConfig
+	Share            KindConfig
 }
 
 // DefaultConfig returns Kafka's defaults.
@@ -21,7 +22,7 @@ func DefaultConfig() Config {
 	return Config{
 		InitialDelay: 3 * time.Second, MinSession: 6 * time.Second, MaxSession: 30 * time.Minute,
 		MaxSize: 1<<31 - 1, OffsetsRetention: 7 * 24 * time.Hour, SweepInterval: 10 * time.Minute, MaxMetadata: 4096, Consumer: DefaultConsumerConfig(),
-		Streams: DefaultStreamsConfig(),
+		Share: DefaultShareConfig(), Streams: DefaultStreamsConfig(),
 	}
 }
 

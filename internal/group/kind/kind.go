@@ -81,6 +81,19 @@ type Kind struct {
 	Make func(Base) Group
 	// APIs is the requests that clients of this kind of group send.
 	APIs []API
+	// Stays says that a group without members and offsets stays until someone deletes it.
+	Stays bool
+}
+
+// Cleared is a group with state elsewhere, which is deleted before the group is.
+type Cleared interface {
+	// Clear begins that, and says whether there is any. If so, d is told how it ended.
+	Clear(x *Step, d Deletion) (later bool)
+}
+
+// Deletion waits until what a group has elsewhere is deleted.
+type Deletion interface {
+	Cleared(x *Step, group string, err *kerr.Error)
 }
 
 // Base is what groups of all kinds have.

@@ -17,16 +17,18 @@ type Shard struct {
 	Cfg         Config
 	Groups      map[string]Group
 	Hosts       Hosts
-	Tasks       map[uint64]task // that are under way
-	Epoch       int32           // the leader epoch of the partition
-	TotalWeight int64           // bytes that the members of all groups hold
-	Seq         uint64          // of the last timer armed
+	Tasks       map[uint64]task  // that are under way
+	Asked       map[uint64]asker // who waits for the outcome of a send
+	Waiting     int              // bytes of requests that wait for that
+	Epoch       int32            // the leader epoch of the partition
+	TotalWeight int64            // bytes that the members of all groups hold
+	Seq         uint64           // of the last timer armed, task begun or question sent
 	// ApplyRecord makes a record part of the hard state.
 	ApplyRecord func(machine.Record)
 }
 
 func NewShard(cfg Config) Shard {
-	return Shard{Cfg: cfg, Groups: map[string]Group{}, Hosts: Hosts{}, Tasks: map[uint64]task{}}
+	return Shard{Cfg: cfg, Groups: map[string]Group{}, Hosts: Hosts{}, Tasks: map[uint64]task{}, Asked: map[uint64]asker{}}
 }
 
 func (s *Shard) GroupIDs() []string { return slices.Sorted(maps.Keys(s.Groups)) }
@@ -42,16 +44,15 @@ func (x *Step) RunTask(t task, run func() any) (id uint64) {
 	return x.Seq
 }
 
-// firstSend is above the ids of what shards send of their own, which count from 1.
-const firstSend = 1 << 63
+// asker waits for the outcome of what it has sent.
+type asker interface{ Answered(x *Step, e machine.Sent) }
 
-// Send has a broker handle a request; what comes of it is the result of the task.
-func (x *Step) Send(t task, to int32, msg kmsg.Request) (id uint64) {
+// Ask sends a request, of whose outcome is told.
+func (x *Step) Ask(a asker, to int32, msg kmsg.Request) (id uint64) {
 	x.Seq++
-	id = firstSend | x.Seq
-	x.Tasks[id] = t
-	x.Out.Sends = append(x.Out.Sends, machine.Send{ID: id, To: to, Msg: msg})
-	return id
+	x.Asked[x.Seq] = a
+	x.Out.Sends = append(x.Out.Sends, machine.Send{ID: x.Seq, To: to, Msg: msg})
+	return x.Seq
 }
 
 // Leaving is a member that the records of a group have and that is gone.

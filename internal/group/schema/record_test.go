@@ -204,7 +204,7 @@ func FuzzDecodeShare(f *testing.F) {
 // Kinds of records that we do not know are skipped: those of other group types,
 // and of later versions.
 func TestDecodeRecordKnowsWhatItDoesNotKnow(t *testing.T) {
-	known := []int16{3, 4, 5, 6, 7, 8, 16, 17, 19, 20, 21, 22, 23} // of consumer and streams groups
+	known := []int16{3, 4, 5, 6, 7, 8, 16, 10, 11, 12, 13, 14, 15, 17, 19, 20, 21, 22, 23} // of consumer, share and streams groups
 	for version := int16(3); version < 30; version++ {
 		if slices.Contains(known, version) {
 			continue

@@ -25,6 +25,18 @@ func decode(version uint16, key *decoder, value []byte) (machine.Record, error) 
 		return decodeConsumerTargetRecord(key, value)
 	case 8:
 		return decodeConsumerCurrentRecord(key, value)
+	case 10:
+		return decodeShareMemberRecord(key, value)
+	case 11:
+		return decodeShareEpochRecord(key, value)
+	case 12:
+		return decodeShareTargetEpochRecord(key, value)
+	case 13:
+		return decodeShareTargetRecord(key, value)
+	case 14:
+		return decodeShareCurrentRecord(key, value)
+	case 15:
+		return decodeShareTopicsRecord(key, value)
 	case 16:
 		return decodeConsumerRegexRecord(key, value)
 	case 17:
@@ -829,6 +841,581 @@ func (v *ConsumerCurrent) read(d *decoder) {
 	}
 	for i := range v.Pending {
 		v.Pending[i].read(d)
+	}
+	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
+		d.tagged()
+	}
+}
+
+// ShareMemberRecord is what a member of a share group has said of itself.
+type ShareMemberRecord struct {
+	Group  string
+	Member string
+	Value  *ShareMember // nil for a tombstone
+}
+
+// GroupID implements Record.
+func (r *ShareMemberRecord) GroupID() string { return r.Group }
+
+// Kind implements Record.
+func (*ShareMemberRecord) Kind() Kind { return Share }
+
+// IsTombstone implements Record.
+func (r *ShareMemberRecord) IsTombstone() bool { return r.Value == nil }
+
+// Size implements machine.Record.
+func (r *ShareMemberRecord) Size() int {
+	n := 2 + plainSize(r.Group)
+	n += plainSize(r.Member)
+	if r.Value != nil {
+		n += 2 + r.Value.size()
+	}
+	return n
+}
+
+// Encode implements machine.Record.
+func (r *ShareMemberRecord) Encode() (key, value []byte) {
+	key = appendPlain(appendInt16(buffer(4+len(r.Group)+2+len(r.Member)), 10), r.Group)
+	key = appendPlain(key, r.Member)
+	if r.Value == nil {
+		return key, nil
+	}
+	const version = 0
+	return key, r.Value.append(appendInt16(buffer(2+r.Value.size()), version))
+}
+
+func decodeShareMemberRecord(key *decoder, value []byte) (machine.Record, error) {
+	r := &ShareMemberRecord{Group: key.name()}
+	r.Member = key.name()
+	if err := key.end(); err != nil {
+		return badKey(10, err)
+	}
+	if value == nil {
+		return r, nil
+	}
+	d := decoder{b: value}
+	version := d.int16()
+	if d.err == nil && (version < 0 || version >= 1) {
+		return otherVersion(10, version, true)
+	}
+	r.Value = &ShareMember{}
+	r.Value.read(&d)
+	if err := d.end(); err != nil {
+		return badValue(10, err)
+	}
+	return r, nil
+}
+
+// ShareMember is what a member of a share group has said of itself.
+type ShareMember struct {
+	Rack     *string
+	ClientID string
+	Host     string
+	Topics   []string
+}
+
+func (v *ShareMember) size() int {
+	n := nullableSize(v.Rack) + stringSize(v.ClientID) + stringSize(v.Host) + stringsSize(v.Topics) + 1
+	return n
+}
+
+func (v *ShareMember) append(b []byte) []byte {
+	b = appendNullable(b, v.Rack)
+	b = appendString(b, v.ClientID)
+	b = appendString(b, v.Host)
+	b = appendStrings(b, v.Topics)
+	return append(b, 0)
+}
+
+func (v *ShareMember) read(d *decoder) {
+	v.Rack = d.nullable()
+	v.ClientID = d.string()
+	v.Host = d.string()
+	v.Topics = d.strings()
+	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
+		d.tagged()
+	}
+}
+
+// ShareEpochRecord is the epoch of a share group.
+type ShareEpochRecord struct {
+	Group string
+	Value *ShareEpoch // nil for a tombstone
+}
+
+// GroupID implements Record.
+func (r *ShareEpochRecord) GroupID() string { return r.Group }
+
+// Kind implements Record.
+func (*ShareEpochRecord) Kind() Kind { return Share }
+
+// IsTombstone implements Record.
+func (r *ShareEpochRecord) IsTombstone() bool { return r.Value == nil }
+
+// Size implements machine.Record.
+func (r *ShareEpochRecord) Size() int {
+	n := 2 + plainSize(r.Group)
+	if r.Value != nil {
+		n += 2 + r.Value.size()
+	}
+	return n
+}
+
+// Encode implements machine.Record.
+func (r *ShareEpochRecord) Encode() (key, value []byte) {
+	key = appendPlain(appendInt16(buffer(4+len(r.Group)), 11), r.Group)
+	if r.Value == nil {
+		return key, nil
+	}
+	const version = 0
+	return key, r.Value.append(appendInt16(buffer(2+r.Value.size()), version))
+}
+
+func decodeShareEpochRecord(key *decoder, value []byte) (machine.Record, error) {
+	r := &ShareEpochRecord{Group: key.name()}
+	if err := key.end(); err != nil {
+		return badKey(11, err)
+	}
+	if value == nil {
+		return r, nil
+	}
+	d := decoder{b: value}
+	version := d.int16()
+	if d.err == nil && (version < 0 || version >= 1) {
+		return otherVersion(11, version, true)
+	}
+	r.Value = &ShareEpoch{}
+	r.Value.read(&d)
+	if err := d.end(); err != nil {
+		return badValue(11, err)
+	}
+	return r, nil
+}
+
+// ShareEpoch is the epoch of a share group, with a hash of the topics that it
+// subscribes to, zero for none.
+type ShareEpoch struct {
+	Epoch int32
+	Hash  int64
+}
+
+func (v *ShareEpoch) size() int {
+	n := 4 + 8 + 1
+	return n
+}
+
+func (v *ShareEpoch) append(b []byte) []byte {
+	b = appendInt32(b, v.Epoch)
+	b = appendInt64(b, v.Hash)
+	return append(b, 0)
+}
+
+func (v *ShareEpoch) read(d *decoder) {
+	v.Epoch = d.int32()
+	v.Hash = d.int64()
+	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
+		d.tagged()
+	}
+}
+
+// ShareTargetEpochRecord is the group epoch that the target assignment is of.
+type ShareTargetEpochRecord struct {
+	Group string
+	Value *ShareTargetEpoch // nil for a tombstone
+}
+
+// GroupID implements Record.
+func (r *ShareTargetEpochRecord) GroupID() string { return r.Group }
+
+// Kind implements Record.
+func (*ShareTargetEpochRecord) Kind() Kind { return Share }
+
+// IsTombstone implements Record.
+func (r *ShareTargetEpochRecord) IsTombstone() bool { return r.Value == nil }
+
+// Size implements machine.Record.
+func (r *ShareTargetEpochRecord) Size() int {
+	n := 2 + plainSize(r.Group)
+	if r.Value != nil {
+		n += 2 + r.Value.size()
+	}
+	return n
+}
+
+// Encode implements machine.Record.
+func (r *ShareTargetEpochRecord) Encode() (key, value []byte) {
+	key = appendPlain(appendInt16(buffer(4+len(r.Group)), 12), r.Group)
+	if r.Value == nil {
+		return key, nil
+	}
+	const version = 0
+	return key, r.Value.append(appendInt16(buffer(2+r.Value.size()), version))
+}
+
+func decodeShareTargetEpochRecord(key *decoder, value []byte) (machine.Record, error) {
+	r := &ShareTargetEpochRecord{Group: key.name()}
+	if err := key.end(); err != nil {
+		return badKey(12, err)
+	}
+	if value == nil {
+		return r, nil
+	}
+	d := decoder{b: value}
+	version := d.int16()
+	if d.err == nil && (version < 0 || version >= 1) {
+		return otherVersion(12, version, true)
+	}
+	r.Value = &ShareTargetEpoch{}
+	r.Value.read(&d)
+	if err := d.end(); err != nil {
+		return badValue(12, err)
+	}
+	return r, nil
+}
+
+// ShareTargetEpoch is the group epoch of the target assignment, and when that was made,
+// in milliseconds; zero if it is not known.
+type ShareTargetEpoch struct {
+	Epoch     int32
+	Timestamp int64
+}
+
+func (v *ShareTargetEpoch) size() int {
+	n := 4 + 8 + tagOverhead + 1
+	return n
+}
+
+func (v *ShareTargetEpoch) append(b []byte) []byte {
+	b = appendInt32(b, v.Epoch)
+	n := 0
+	if v.Timestamp != 0 {
+		n++
+	}
+	b = appendUvarint(b, n)
+	if v.Timestamp != 0 {
+		b = appendUvarint(appendUvarint(b, 0), 8)
+		b = appendInt64(b, v.Timestamp)
+	}
+	return b
+}
+
+func (v *ShareTargetEpoch) read(d *decoder) {
+	v.Epoch = d.int32()
+	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
+		switch tag, field := d.tagged(); tag {
+		case 0:
+			v.Timestamp = field.int64()
+			d.read(&field)
+		}
+	}
+}
+
+// ShareTargetRecord is the target assignment of a member of a share group.
+type ShareTargetRecord struct {
+	Group  string
+	Member string
+	Value  *ShareTarget // nil for a tombstone
+}
+
+// GroupID implements Record.
+func (r *ShareTargetRecord) GroupID() string { return r.Group }
+
+// Kind implements Record.
+func (*ShareTargetRecord) Kind() Kind { return Share }
+
+// IsTombstone implements Record.
+func (r *ShareTargetRecord) IsTombstone() bool { return r.Value == nil }
+
+// Size implements machine.Record.
+func (r *ShareTargetRecord) Size() int {
+	n := 2 + plainSize(r.Group)
+	n += plainSize(r.Member)
+	if r.Value != nil {
+		n += 2 + r.Value.size()
+	}
+	return n
+}
+
+// Encode implements machine.Record.
+func (r *ShareTargetRecord) Encode() (key, value []byte) {
+	key = appendPlain(appendInt16(buffer(4+len(r.Group)+2+len(r.Member)), 13), r.Group)
+	key = appendPlain(key, r.Member)
+	if r.Value == nil {
+		return key, nil
+	}
+	const version = 0
+	return key, r.Value.append(appendInt16(buffer(2+r.Value.size()), version))
+}
+
+func decodeShareTargetRecord(key *decoder, value []byte) (machine.Record, error) {
+	r := &ShareTargetRecord{Group: key.name()}
+	r.Member = key.name()
+	if err := key.end(); err != nil {
+		return badKey(13, err)
+	}
+	if value == nil {
+		return r, nil
+	}
+	d := decoder{b: value}
+	version := d.int16()
+	if d.err == nil && (version < 0 || version >= 1) {
+		return otherVersion(13, version, true)
+	}
+	r.Value = &ShareTarget{}
+	r.Value.read(&d)
+	if err := d.end(); err != nil {
+		return badValue(13, err)
+	}
+	return r, nil
+}
+
+// ShareTarget is the target assignment of a member of a share group.
+type ShareTarget struct {
+	Assigned []TopicPartitions
+}
+
+func (v *ShareTarget) size() int {
+	n := listOverhead + 1
+	for i := range v.Assigned {
+		n += v.Assigned[i].size()
+	}
+	return n
+}
+
+func (v *ShareTarget) append(b []byte) []byte {
+	b = appendLength(b, len(v.Assigned))
+	for i := range v.Assigned {
+		b = v.Assigned[i].append(b)
+	}
+	return append(b, 0)
+}
+
+func (v *ShareTarget) read(d *decoder) {
+	if n := d.elements(18); n > 0 {
+		v.Assigned = make([]TopicPartitions, n)
+	}
+	for i := range v.Assigned {
+		v.Assigned[i].read(d)
+	}
+	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
+		d.tagged()
+	}
+}
+
+// ShareCurrentRecord is the current assignment of a member of a share group.
+type ShareCurrentRecord struct {
+	Group  string
+	Member string
+	Value  *ShareCurrent // nil for a tombstone
+}
+
+// GroupID implements Record.
+func (r *ShareCurrentRecord) GroupID() string { return r.Group }
+
+// Kind implements Record.
+func (*ShareCurrentRecord) Kind() Kind { return Share }
+
+// IsTombstone implements Record.
+func (r *ShareCurrentRecord) IsTombstone() bool { return r.Value == nil }
+
+// Size implements machine.Record.
+func (r *ShareCurrentRecord) Size() int {
+	n := 2 + plainSize(r.Group)
+	n += plainSize(r.Member)
+	if r.Value != nil {
+		n += 2 + r.Value.size()
+	}
+	return n
+}
+
+// Encode implements machine.Record.
+func (r *ShareCurrentRecord) Encode() (key, value []byte) {
+	key = appendPlain(appendInt16(buffer(4+len(r.Group)+2+len(r.Member)), 14), r.Group)
+	key = appendPlain(key, r.Member)
+	if r.Value == nil {
+		return key, nil
+	}
+	const version = 0
+	return key, r.Value.append(appendInt16(buffer(2+r.Value.size()), version))
+}
+
+func decodeShareCurrentRecord(key *decoder, value []byte) (machine.Record, error) {
+	r := &ShareCurrentRecord{Group: key.name()}
+	r.Member = key.name()
+	if err := key.end(); err != nil {
+		return badKey(14, err)
+	}
+	if value == nil {
+		return r, nil
+	}
+	d := decoder{b: value}
+	version := d.int16()
+	if d.err == nil && (version < 0 || version >= 1) {
+		return otherVersion(14, version, true)
+	}
+	r.Value = &ShareCurrent{}
+	r.Value.read(&d)
+	if err := d.end(); err != nil {
+		return badValue(14, err)
+	}
+	return r, nil
+}
+
+// ShareCurrent is the current assignment of a member of a share group, with its epoch,
+// the one before that, and its state.
+type ShareCurrent struct {
+	Epoch    int32
+	Previous int32
+	State    int8
+	Assigned []TopicPartitions
+}
+
+func (v *ShareCurrent) size() int {
+	n := 4 + 4 + 1 + listOverhead + 1
+	for i := range v.Assigned {
+		n += v.Assigned[i].size()
+	}
+	return n
+}
+
+func (v *ShareCurrent) append(b []byte) []byte {
+	b = appendInt32(b, v.Epoch)
+	b = appendInt32(b, v.Previous)
+	b = appendInt8(b, v.State)
+	b = appendLength(b, len(v.Assigned))
+	for i := range v.Assigned {
+		b = v.Assigned[i].append(b)
+	}
+	return append(b, 0)
+}
+
+func (v *ShareCurrent) read(d *decoder) {
+	v.Epoch = d.int32()
+	v.Previous = d.int32()
+	v.State = d.int8()
+	if n := d.elements(18); n > 0 {
+		v.Assigned = make([]TopicPartitions, n)
+	}
+	for i := range v.Assigned {
+		v.Assigned[i].read(d)
+	}
+	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
+		d.tagged()
+	}
+}
+
+// ShareTopicsRecord says of which partitions the share coordinator has state for a
+// share group, and is asked to make or to delete it.
+type ShareTopicsRecord struct {
+	Group string
+	Value *ShareTopics // nil for a tombstone
+}
+
+// GroupID implements Record.
+func (r *ShareTopicsRecord) GroupID() string { return r.Group }
+
+// Kind implements Record.
+func (*ShareTopicsRecord) Kind() Kind { return Share }
+
+// IsTombstone implements Record.
+func (r *ShareTopicsRecord) IsTombstone() bool { return r.Value == nil }
+
+// Size implements machine.Record.
+func (r *ShareTopicsRecord) Size() int {
+	n := 2 + plainSize(r.Group)
+	if r.Value != nil {
+		n += 2 + r.Value.size()
+	}
+	return n
+}
+
+// Encode implements machine.Record.
+func (r *ShareTopicsRecord) Encode() (key, value []byte) {
+	key = appendPlain(appendInt16(buffer(4+len(r.Group)), 15), r.Group)
+	if r.Value == nil {
+		return key, nil
+	}
+	const version = 0
+	return key, r.Value.append(appendInt16(buffer(2+r.Value.size()), version))
+}
+
+func decodeShareTopicsRecord(key *decoder, value []byte) (machine.Record, error) {
+	r := &ShareTopicsRecord{Group: key.name()}
+	if err := key.end(); err != nil {
+		return badKey(15, err)
+	}
+	if value == nil {
+		return r, nil
+	}
+	d := decoder{b: value}
+	version := d.int16()
+	if d.err == nil && (version < 0 || version >= 1) {
+		return otherVersion(15, version, true)
+	}
+	r.Value = &ShareTopics{}
+	r.Value.read(&d)
+	if err := d.end(); err != nil {
+		return badValue(15, err)
+	}
+	return r, nil
+}
+
+// ShareTopics is the partitions of which the share coordinator has state for a share
+// group, is asked to make it, and the topics of which it is asked to delete it.
+type ShareTopics struct {
+	Initializing []ShareTopic
+	Initialized  []ShareTopic
+	Deleting     []ShareDeletedTopic
+}
+
+func (v *ShareTopics) size() int {
+	n := listOverhead + listOverhead + listOverhead + 1
+	for i := range v.Initializing {
+		n += v.Initializing[i].size()
+	}
+	for i := range v.Initialized {
+		n += v.Initialized[i].size()
+	}
+	for i := range v.Deleting {
+		n += v.Deleting[i].size()
+	}
+	return n
+}
+
+func (v *ShareTopics) append(b []byte) []byte {
+	b = appendLength(b, len(v.Initializing))
+	for i := range v.Initializing {
+		b = v.Initializing[i].append(b)
+	}
+	b = appendLength(b, len(v.Initialized))
+	for i := range v.Initialized {
+		b = v.Initialized[i].append(b)
+	}
+	b = appendLength(b, len(v.Deleting))
+	for i := range v.Deleting {
+		b = v.Deleting[i].append(b)
+	}
+	return append(b, 0)
+}
+
+func (v *ShareTopics) read(d *decoder) {
+	if n := d.elements(19); n > 0 {
+		v.Initializing = make([]ShareTopic, n)
+	}
+	for i := range v.Initializing {
+		v.Initializing[i].read(d)
+	}
+	if n := d.elements(19); n > 0 {
+		v.Initialized = make([]ShareTopic, n)
+	}
+	for i := range v.Initialized {
+		v.Initialized[i].read(d)
+	}
+	if n := d.elements(18); n > 0 {
+		v.Deleting = make([]ShareDeletedTopic, n)
+	}
+	for i := range v.Deleting {
+		v.Deleting[i].read(d)
 	}
 	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
 		d.tagged()
@@ -2527,6 +3114,60 @@ func (v *Subtopology) read(d *decoder) {
 	for i := range v.Copartitions {
 		v.Copartitions[i].read(d)
 	}
+	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
+		d.tagged()
+	}
+}
+
+// ShareTopic are partitions of a topic of which there is, or will be, state in the
+// share coordinator.
+type ShareTopic struct {
+	Topic      metadata.TopicID
+	Name       string
+	Partitions []int32
+}
+
+func (v *ShareTopic) size() int {
+	n := 16 + stringSize(v.Name) + listOverhead + 4*len(v.Partitions) + 1
+	return n
+}
+
+func (v *ShareTopic) append(b []byte) []byte {
+	b = appendUUID(b, v.Topic)
+	b = appendString(b, v.Name)
+	b = appendInt32s(b, v.Partitions)
+	return append(b, 0)
+}
+
+func (v *ShareTopic) read(d *decoder) {
+	v.Topic = d.uuid()
+	v.Name = d.string()
+	v.Partitions = d.int32s(false)
+	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
+		d.tagged()
+	}
+}
+
+// ShareDeletedTopic is a topic whose state in the share coordinator is being deleted.
+type ShareDeletedTopic struct {
+	Topic metadata.TopicID
+	Name  string
+}
+
+func (v *ShareDeletedTopic) size() int {
+	n := 16 + stringSize(v.Name) + 1
+	return n
+}
+
+func (v *ShareDeletedTopic) append(b []byte) []byte {
+	b = appendUUID(b, v.Topic)
+	b = appendString(b, v.Name)
+	return append(b, 0)
+}
+
+func (v *ShareDeletedTopic) read(d *decoder) {
+	v.Topic = d.uuid()
+	v.Name = d.string()
 	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
 		d.tagged()
 	}

@@ -27,6 +27,7 @@ const (
 	Any      Kind = "" // of records that any group may have
 	Classic  Kind = "classic"
 	Consumer Kind = "consumer"
+	Share    Kind = "share"
 	Streams  Kind = "streams"
 )
 

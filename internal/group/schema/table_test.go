@@ -106,6 +106,15 @@ var structs = []struct {
 		{name: "Repartitions", typ: "[]TopicInfo", doc: "that it reads"},
 		{name: "Copartitions", typ: "[]Copartition"},
 	}},
+	{"ShareTopic", "are partitions of a topic of which there is, or will be, state in the share coordinator.", true, false, []field{
+		{name: "Topic", typ: "uuid"},
+		{name: "Name", typ: "string"},
+		{name: "Partitions", typ: "[]int32"},
+	}},
+	{"ShareDeletedTopic", "is a topic whose state in the share coordinator is being deleted.", true, false, []field{
+		{name: "Topic", typ: "uuid"},
+		{name: "Name", typ: "string"},
+	}},
 	{"ShareRun", "is offsets of a share partition with the state and the delivery count of their records.", true, false, []field{
 		{name: "First", typ: "int64"},
 		{name: "Last", typ: "int64"},
@@ -194,6 +203,58 @@ var (
 				{name: "State", typ: "int8"},
 				{name: "Assigned", typ: "[]OwnedPartitions"},
 				{name: "Pending", typ: "[]OwnedPartitions", doc: "to be revoked"},
+			},
+		},
+		{
+			key: 10, name: "ShareMember", kind: "Share", names: []field{member},
+			doc: "is what a member of a share group has said of itself.", value: "is what a member of a share group has said of itself.",
+			version: "0", versions: 1, skip: true,
+			fields: []field{
+				{name: "Rack", typ: "*string"},
+				{name: "ClientID", typ: "string"},
+				{name: "Host", typ: "string"},
+				{name: "Topics", typ: "[]string"},
+			},
+		},
+		{
+			key: 11, name: "ShareEpoch", kind: "Share", doc: "is the epoch of a share group.",
+			value:   "is the epoch of a share group, with a hash of the topics that it subscribes to, zero for none.",
+			version: "0", versions: 1, skip: true,
+			fields: []field{{name: "Epoch", typ: "int32"}, {name: "Hash", typ: "int64"}},
+		},
+		{
+			key: 12, name: "ShareTargetEpoch", kind: "Share", doc: "is the group epoch that the target assignment is of.",
+			value:   "is the group epoch of the target assignment, and when that was made, in milliseconds; zero if it is not known.",
+			version: "0", versions: 1, skip: true,
+			fields: []field{{name: "Epoch", typ: "int32"}, {name: "Timestamp", typ: "int64", tag: 1}},
+		},
+		{
+			key: 13, name: "ShareTarget", kind: "Share", names: []field{member},
+			doc: "is the target assignment of a member of a share group.", value: "is the target assignment of a member of a share group.",
+			version: "0", versions: 1, skip: true,
+			fields: []field{{name: "Assigned", typ: "[]TopicPartitions"}},
+		},
+		{
+			key: 14, name: "ShareCurrent", kind: "Share", names: []field{member},
+			doc:     "is the current assignment of a member of a share group.",
+			value:   "is the current assignment of a member of a share group, with its epoch, the one before that, and its state.",
+			version: "0", versions: 1, skip: true,
+			fields: []field{
+				{name: "Epoch", typ: "int32"},
+				{name: "Previous", typ: "int32"},
+				{name: "State", typ: "int8"},
+				{name: "Assigned", typ: "[]TopicPartitions"},
+			},
+		},
+		{
+			key: 15, name: "ShareTopics", kind: "Share",
+			doc:     "says of which partitions the share coordinator has state for a share group, and is asked to make or to delete it.",
+			value:   "is the partitions of which the share coordinator has state for a share group, is asked to make it, and the topics of which it is asked to delete it.",
+			version: "0", versions: 1, skip: true,
+			fields: []field{
+				{name: "Initializing", typ: "[]ShareTopic"},
+				{name: "Initialized", typ: "[]ShareTopic"},
+				{name: "Deleting", typ: "[]ShareDeletedTopic"},
 			},
 		},
 		{

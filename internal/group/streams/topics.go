@@ -112,7 +112,7 @@ func (g *Group) Refresh(x *kind.Step) {
 		}
 	}
 	if len(c.names) > 0 {
-		g.topics.creating = x.Send(c, machine.Self, req)
+		g.topics.creating = x.Ask(c, machine.Self, req)
 		c.id = g.topics.creating
 	}
 }
@@ -141,9 +141,9 @@ type creation struct {
 	names []string
 }
 
-// Done notes which topics could not be created. That the others are there the image says.
-func (c *creation) Done(x *kind.Step, result any) {
-	g, sent := c.group, result.(machine.Sent)
+// Answered notes which topics could not be created. That the others are there the image says.
+func (c *creation) Answered(x *kind.Step, sent machine.Sent) {
+	g := c.group
 	if g.Gone || g.topics.creating != c.id {
 		return
 	}

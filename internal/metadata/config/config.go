@@ -52,6 +52,8 @@ type Def struct {
 	Static bool
 	// Scope says for what else than the broker it can be set.
 	Scope Scope
+	// check, if there is one, says whether it allows a value.
+	check func(value string) error
 	// Inert settings are Kafka's and accepted, but mean nothing here.
 	Inert bool
 }
@@ -71,6 +73,9 @@ func invalid(format string, args ...any) error { return &ErrInvalid{Msg: fmt.Spr
 
 // Check says whether value is allowed.
 func (d *Def) Check(value string) error {
+	if d.check != nil {
+		return d.check(value)
+	}
 	switch d.Type {
 	case Boolean:
 		if value != "true" && value != "false" {

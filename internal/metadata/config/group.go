@@ -12,10 +12,10 @@ const groupPrefix = "group."
 
 // groupKinds are the kinds of groups that have settings. Each has the same; what one has
 // besides is beside them in groupTable.
-var groupKinds = []string{"consumer", "streams"}
+var groupKinds = []string{"consumer", "share", "streams"}
 
-// groupTable lists the settings that a group may have for itself. The broker has each
-// of them too, with "group." before its name, and its bounds with "min." and "max."
+// groupTable lists the settings that a group may have for itself. The broker has nearly each
+// of them too, as Synonym says, with "group." before its name, and its bounds with "min." and "max."
 // before the last part.
 var groupTable = newTable(groupDefs())
 
@@ -26,7 +26,7 @@ func groupDefs() (out []Def) {
 			ofGroup(kind+heartbeat, 1, "How often a member of the group is to be heard of."),
 			ofGroup(kind+interval, 0, "How long the group rests between two assignments."))
 	}
-	return append(out,
+	return append(append(out, shareDefs()...),
 		ofGroup("streams.initial.rebalance.delay.ms", 0, "How long the first assignment of the group waits for more members, when it was empty."),
 		ofGroup("streams.num.standby.replicas", 0, "How many standbys the stateful tasks of the group have."))
 }
@@ -56,7 +56,11 @@ func CheckGroup(name, value string) error { return groupTable.check("group", nam
 // allows, with a broker that has those.
 func CheckGroupSet(b *Broker, set map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(set)) {
-		d, n := groupTable.byName[name], integer(set[name])
+		d := groupTable.byName[name]
+		if d.Synonym == "" {
+			continue
+		}
+		n := integer(set[name])
 		switch low, high := d.boundsIn(b); {
 		case n < low:
 			return invalid("%s must be at least %d, which is %s, not %d", name, low, d.bound("min"), n)
@@ -107,7 +111,11 @@ func GroupValue(b *Broker, set map[string]string, name string) string {
 	if v, ok := set[name]; ok {
 		return v
 	}
-	return b.Get(groupTable.byName[name].Synonym)
+	d := groupTable.byName[name]
+	if d.Synonym == "" {
+		return d.Default
+	}
+	return b.Get(d.Synonym)
 }
 
 // GroupDuration returns a setting that is in use, of those that are set on a group. The

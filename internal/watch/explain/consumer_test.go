@@ -86,6 +86,7 @@ func TestWhyTheEpochRoseInWords(t *testing.T) {
 			"Topics that members subscribe to changed: t was created, with 1 partition and u was deleted and created again, with 2 partitions.", "topics t created u recreated",
 		},
 		{trigger(journal.TriggerConflict, "a"), "When the coordinator was loaded, two members seemed to have the same partition, which must not be. " + a + " was not as far on, and was removed.", "conflict: " + a},
+		{journal.Trigger{Kind: journal.TriggerInitialized}, "The share coordinator got to know partitions that the group had not read before.", "initialized"},
 		{journal.Trigger{Kind: journal.TriggerResumed}, "The coordinator was loaded, after a restart or from another broker, while members were on their way to their partitions; they go on from where they were.", "resumed"},
 	} {
 		e := consumerEntry(journal.KindEpoch, 0, c.why)

@@ -95,6 +95,12 @@ var Triggers = []TriggerKind{
 		},
 	},
 	{
+		Kind: journal.TriggerInitialized, Mark: "■", Text: "the share coordinator got to know partitions", line: consumerLine,
+		reason: func(*Entry, *triggers) string {
+			return "The share coordinator got to know partitions that the group had not read before."
+		},
+	},
+	{
 		Kind: journal.TriggerConflict, Text: "two members had the same partition", gone: true,
 		reason: func(_ *Entry, t *triggers) string {
 			return "When the coordinator was loaded, two members seemed to have the same partition, which must not be. " + t.say("was not as far on, and was removed", "were not as far on, and were removed")

@@ -41,6 +41,7 @@ const (
 
 	TypeClassic  = journal.TypeClassic // Types of groups.
 	TypeConsumer = journal.TypeConsumer
+	TypeShare    = journal.TypeShare
 )
 
 // Group is a group at one moment. The fields are those of muster groups describe

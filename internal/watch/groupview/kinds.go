@@ -20,7 +20,7 @@ type Answer struct {
 }
 
 // Kinds has all of them. A group that is none of one kind may be of the next.
-var Kinds = []Kind{{askConsumers, readConsumers}}
+var Kinds = []Kind{{askConsumers, readConsumers}, {askShares, readShares}}
 
 func askConsumers(names []string) kmsg.Request {
 	req := kmsg.NewPtrConsumerGroupDescribeRequest()
