@@ -36,7 +36,9 @@ func (m *remembered) Ended() {
 		return
 	}
 	for _, k := range m.share.of.Sessions.Disconnect(&m.share.Conn) {
-		m.share.of.Leave(k.Group, k.Member)
+		if !m.share.of.Sessions.Holds(k) { // The member may have begun another meanwhile.
+			m.share.of.Leave(k.Group, k.Member)
+		}
 	}
 }
 

@@ -48,7 +48,12 @@ func (w *shareWorld) share(sessions int) {
 // serveShares has the handler serve share groups.
 func (w *world) serveShares(sessions int, ask func(context.Context, leader.Key, kmsg.Request) (kmsg.Response, error), settings func(string) leader.Settings) {
 	s := shared.New(sessions)
-	l := leader.New(leader.Options{Ask: ask, Settings: settings, InUse: s.Has, Logger: slog.New(slog.DiscardHandler)})
+	l := leader.New(leader.Options{Ask: ask, Settings: settings, InUse: func(group string) bool {
+		if w.leaving != nil {
+			w.leaving()
+		}
+		return s.Has(group)
+	}, Logger: slog.New(slog.DiscardHandler)})
 	w.t.Cleanup(l.Close)
 	w.opts.Shares = &handler.Shares{Leader: l, Sessions: s, Settings: settings}
 	w.h = handler.New(w.opts)
@@ -223,6 +228,27 @@ func TestAConnectionThatASessionHasLeftReleasesNothing(t *testing.T) {
 	w.fetches(now, req)
 	hangUp(old)
 	ack := w.from(now, w.acknowledgement("m", 0, 2, window.Accept)).(*kmsg.ShareAcknowledgeResponse)
+	assert.Equal(t, ack.Topics[0].Partitions[0].ErrorCode, 0, "")
+}
+
+func TestASessionThatBeginsWhileThoseOfAConnectionEndKeepsItsRecords(t *testing.T) {
+	w := newShareWorld(t)
+	w.request(w.produceRequest(9, 0))
+	old, now := aConn(), aConn()
+	w.fetches(old, w.fetchOf("b", 0))
+	w.epoch["a"] = 0
+	idle := w.fetchOf("a", 0)
+	idle.MaxWaitMillis = 0
+	w.fetches(old, idle)
+	w.leaving = func() { // The records of a are being released.
+		w.leaving = nil
+		w.epoch["b"] = 0
+		req := w.fetchOf("b", 0)
+		req.MaxWaitMillis = 0
+		w.fetches(now, req)
+	}
+	hangUp(old)
+	ack := w.from(now, w.acknowledgement("b", 0, 2, window.Accept)).(*kmsg.ShareAcknowledgeResponse)
 	assert.Equal(t, ack.Topics[0].Partitions[0].ErrorCode, 0, "")
 }
 

@@ -201,6 +201,13 @@ func (s *Sessions) Has(group string) bool {
 	return s.groups[group] > 0
 }
 
+// Holds says whether there is a session.
+func (s *Sessions) Holds(k Key) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all[k] != nil
+}
+
 // Len is how many sessions there are.
 func (s *Sessions) Len() int { return int(s.count.Used()) }
 
