@@ -71,14 +71,14 @@ func (l *Leader) ask(k Key, req kmsg.Request) (kmsg.Response, error) {
 func (p *part) load() {
 	l := p.leader
 	defer p.leave()
-	select {
-	case l.loads <- struct{}{}:
-		defer func() { <-l.loads }()
-	case <-l.ctx.Done():
-	}
 	var w *window.Partition
 	var first *window.Write
 	err := l.again(func() (err *kerr.Error) {
+		select {
+		case l.loads <- struct{}{}:
+			defer func() { <-l.loads }()
+		case <-l.ctx.Done():
+		}
 		w, first, err = p.read()
 		return err
 	})
@@ -146,7 +146,10 @@ func (p *part) read() (*window.Partition, *window.Write, *kerr.Error) {
 	for _, b := range got.StateBatches {
 		batches = append(batches, window.StateBatch{First: b.FirstOffset, Last: b.LastOffset, State: window.State(b.DeliveryState), Count: b.DeliveryCount})
 	}
-	start := got.StartOffset
+	start, batches, lost := p.clamp(l.ctx, got.StartOffset, batches)
+	if lost != nil {
+		return nil, nil, lost
+	}
 	var first *window.Write
 	if start < 0 {
 		var err *kerr.Error
@@ -156,6 +159,29 @@ func (p *part) read() (*window.Partition, *window.Write, *kerr.Error) {
 		first = &window.Write{Epochs: epochs, Start: start}
 	}
 	return window.Load(set.Settings, epochs, p.sparse, start, batches), first, nil
+}
+
+// clamp is what is stored as far as the log goes. The log may have lost its end, and what comes
+// in its place is other records.
+func (p *part) clamp(ctx context.Context, start int64, batches []window.StateBatch) (int64, []window.StateBatch, *kerr.Error) {
+	next := start
+	for _, b := range batches {
+		next = max(next, b.Last+1)
+	}
+	if next <= p.log.LogEndOffset() {
+		return start, batches, nil
+	}
+	if err := p.log.Freshen(ctx); err != nil { // Others may have added to it.
+		return 0, nil, err
+	}
+	end := p.log.LogEndOffset()
+	var kept []window.StateBatch
+	for _, b := range batches {
+		if b.Last = min(b.Last, end-1); b.First <= b.Last {
+			kept = append(kept, b)
+		}
+	}
+	return min(start, end), kept, nil
 }
 
 // begins says where a share partition begins that no one has fetched.
