@@ -38,13 +38,19 @@ const (
 	askFor     = 5 * time.Second // each
 )
 
-// again tries something until it is not for the state of the share coordinator that it fails.
-func (l *Leader) again(try func() *kerr.Error) *kerr.Error {
+// again tries something until it is not for the state of the share coordinator that it fails. A
+// coordinator that does not know the topic may have metadata that is older than what this
+// broker has, as long as the share partition is not dropped.
+func (p *part) again(try func() *kerr.Error) *kerr.Error {
 	began, pause := time.Now(), firstPause
 	for {
 		err := try()
 		switch err {
 		case kerr.NotCoordinator, kerr.CoordinatorNotAvailable, kerr.CoordinatorLoadInProgress:
+		case kerr.UnknownTopicOrPartition:
+			if p.isDropped() {
+				return err
+			}
 		default:
 			return err
 		}
@@ -52,12 +58,18 @@ func (l *Leader) again(try func() *kerr.Error) *kerr.Error {
 			return err
 		}
 		select {
-		case <-l.ctx.Done():
+		case <-p.leader.ctx.Done():
 			return err
 		case <-time.After(pause):
 		}
 		pause = min(2*pause, lastPause)
 	}
+}
+
+func (p *part) isDropped() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.dropped
 }
 
 // ask asks the share coordinator.
@@ -73,7 +85,7 @@ func (p *part) load() {
 	defer p.leave()
 	var w *window.Partition
 	var first *window.Write
-	err := l.again(func() (err *kerr.Error) {
+	err := p.again(func() (err *kerr.Error) {
 		select {
 		case l.loads <- struct{}{}:
 			defer func() { <-l.loads }()

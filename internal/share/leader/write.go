@@ -70,7 +70,7 @@ func (p *part) storeSome() bool {
 		}
 	}()
 	all := together(some)
-	err = p.leader.again(func() *kerr.Error { return p.write(all) })
+	err = p.again(func() *kerr.Error { return p.write(all) })
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, w := range some {
