@@ -135,7 +135,11 @@ func (f *shareFetch) begin(forget []shared.Place) ([]shared.Part, *kerr.Error) {
 				return nil, kerr.InvalidRequest
 			}
 		}
-		return f.h.opts.Shares.Sessions.Open(r)
+		parts, err := f.h.opts.Shares.Sessions.Open(r)
+		if err == nil {
+			f.h.opts.Shares.Refresh(f.group)
+		}
+		return parts, err
 	case shared.Final:
 		return nil, f.h.opts.Shares.Sessions.End(r)
 	}

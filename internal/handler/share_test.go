@@ -252,6 +252,19 @@ func TestASessionThatBeginsWhileThoseOfAConnectionEndKeepsItsRecords(t *testing.
 	assert.Equal(t, ack.Topics[0].Partitions[0].ErrorCode, 0, "")
 }
 
+func TestANewSessionFindsTheOffsetsToWhichItsGroupWasAltered(t *testing.T) {
+	w := newShareWorld(t)
+	w.request(w.produceRequest(9, 0))
+	o := aConn()
+	w.fetches(o, w.fetchOf("m", 0))
+	w.from(o, w.acknowledgement("m", 0, 2, window.Accept))
+	altered := w.initialization("g", 0).(*kmsg.InitializeShareGroupStateRequest)
+	altered.Topics[0].Partitions[0].StateEpoch, altered.Topics[0].Partitions[0].StartOffset = 2, 1
+	w.step(altered)
+	got := w.fetches(aConn(), w.fetchOf("n", 0))
+	assert.MustTrue(t, len(got) == 1 && len(got[0].AcquiredRecords) == 1 && got[0].AcquiredRecords[0].FirstOffset == 1, "%+v", got)
+}
+
 func TestTheLastRequestOfASessionReleases(t *testing.T) {
 	for _, how := range []string{"fetch", "acknowledge"} {
 		w := newShareWorld(t)
