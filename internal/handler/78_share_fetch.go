@@ -126,6 +126,9 @@ func (f *shareFetch) begin(forget []shared.Place) ([]shared.Part, *kerr.Error) {
 	if req.IsRenewAck && (req.MaxBytes != 0 || req.MinBytes != 0 || req.MaxRecords != 0 || req.MaxWaitMillis != 0) {
 		return nil, kerr.InvalidRequest
 	}
+	if mode := window.Mode(req.ShareAcquireMode); mode != window.ByBatch && mode != window.ByRecord {
+		return nil, kerr.InvalidRequest
+	}
 	r := f.request()
 	r.Add, r.Forget = f.places, forget
 	switch f.epoch {

@@ -265,6 +265,23 @@ func TestANewSessionFindsTheOffsetsToWhichItsGroupWasAltered(t *testing.T) {
 	assert.MustTrue(t, len(got) == 1 && len(got[0].AcquiredRecords) == 1 && got[0].AcquiredRecords[0].FirstOffset == 1, "%+v", got)
 }
 
+func TestPartitionsThatAnAcknowledgementSaysNothingOfAreAnsweredToo(t *testing.T) {
+	w := newShareWorld(t)
+	o := aConn()
+	first := w.fetchOf("m", 0)
+	first.MaxWaitMillis = 0
+	w.fetches(o, first)
+	req := w.acknowledgement("m", 0, 0)
+	req.Topics[0].Partitions[0].AcknowledgementBatches = nil
+	other := req.Topics[0].Partitions[0]
+	other.Partition = 9
+	req.Topics[0].Partitions = append(req.Topics[0].Partitions, other)
+	ack := w.from(o, req).(*kmsg.ShareAcknowledgeResponse)
+	assert.MustTrue(t, len(ack.Topics) == 1 && len(ack.Topics[0].Partitions) == 2, "%+v", ack)
+	got := ack.Topics[0].Partitions
+	assert.True(t, got[0].ErrorCode == 0 && got[1].ErrorCode == kerr.UnknownTopicOrPartition.Code, "%+v", got)
+}
+
 func TestTheLastRequestOfASessionReleases(t *testing.T) {
 	for _, how := range []string{"fetch", "acknowledge"} {
 		w := newShareWorld(t)
@@ -312,6 +329,7 @@ func TestRequestsOfShareGroupsThatAreRefused(t *testing.T) {
 		{"acknowledgements before there is a session", fetch(func(r *kmsg.ShareFetchRequest) {
 			r.Topics[0].Partitions[0].AcknowledgementBatches = ackBatch(0, 0, window.Accept)
 		}), kerr.InvalidRequest},
+		{"an unknown acquire mode", fetch(func(r *kmsg.ShareFetchRequest) { r.ShareAcquireMode = 2 }), kerr.InvalidRequest},
 		{"renewal and records", fetch(func(r *kmsg.ShareFetchRequest) { r.IsRenewAck = true }), kerr.InvalidRequest},
 		{"to acknowledge with the first request", func() kmsg.Request { w.epoch["m"] = 0; return w.acknowledgement("m", 0, 0, 1) }(), kerr.InvalidShareSessionEpoch},
 		{"to acknowledge without a session", func() kmsg.Request { w.epoch["m"] = 3; return w.acknowledgement("m", 0, 0, 1) }(), kerr.ShareSessionNotFound},
