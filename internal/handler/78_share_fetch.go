@@ -126,6 +126,9 @@ func (f *shareFetch) begin(forget []shared.Place) ([]shared.Part, *kerr.Error) {
 	if req.IsRenewAck && (req.MaxBytes != 0 || req.MinBytes != 0 || req.MaxRecords != 0 || req.MaxWaitMillis != 0) {
 		return nil, kerr.InvalidRequest
 	}
+	if mode := window.Mode(req.ShareAcquireMode); mode != window.ByBatch && mode != window.ByRecord {
+		return nil, kerr.InvalidRequest
+	}
 	r := f.request()
 	r.Add, r.Forget = f.places, forget
 	switch f.epoch {
@@ -135,7 +138,11 @@ func (f *shareFetch) begin(forget []shared.Place) ([]shared.Part, *kerr.Error) {
 				return nil, kerr.InvalidRequest
 			}
 		}
-		return f.h.opts.Shares.Sessions.Open(r)
+		parts, err := f.h.opts.Shares.Sessions.Open(r)
+		if err == nil {
+			f.h.opts.Shares.Refresh(f.group)
+		}
+		return parts, err
 	case shared.Final:
 		return nil, f.h.opts.Shares.Sessions.End(r)
 	}

@@ -26,7 +26,7 @@ func (h *Handler) shareAcknowledge(ctx context.Context, c *call) (kmsg.Response,
 		resp.ErrorCode = err.Code
 		return resp, nil
 	}
-	s := &sharing{h: h, c: c, group: *req.GroupID, member: *req.MemberID, epoch: req.ShareSessionEpoch, renew: req.IsRenewAck}
+	s := &sharing{h: h, c: c, group: *req.GroupID, member: *req.MemberID, epoch: req.ShareSessionEpoch, renew: req.IsRenewAck, all: true}
 	named := 0
 	for i := range req.Topics {
 		named += len(req.Topics[i].Partitions)

@@ -42,6 +42,7 @@ type world struct {
 	opts   handler.Options
 	conn   *fakeConn // nil for none
 
+	leaving func() // called when a member of a share group was released
 	close func() // ends what runs in the background, at the end of the test at the latest
 }
 

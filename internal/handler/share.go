@@ -36,7 +36,9 @@ func (m *remembered) Ended() {
 		return
 	}
 	for _, k := range m.share.of.Sessions.Disconnect(&m.share.Conn) {
-		m.share.of.Leave(k.Group, k.Member)
+		if !m.share.of.Sessions.Holds(k) { // The member may have begun another meanwhile.
+			m.share.of.Leave(k.Group, k.Member)
+		}
 	}
 }
 
@@ -58,6 +60,7 @@ type sharing struct {
 	epoch  int32
 	acks   map[shared.Place][]window.Acknowledgement
 	renew  bool
+	all    bool           // partitions of which nothing is said are answered, too
 	places []shared.Place // named by the request, each once
 	said   []said
 }
@@ -126,12 +129,12 @@ func (s *sharing) locate(image *metadata.Image, at shared.Place) (in leader.In, 
 func (s *sharing) acknowledge() {
 	for _, at := range s.places {
 		acks := s.acks[at]
-		if len(acks) == 0 {
+		if len(acks) == 0 && !s.all {
 			continue
 		}
 		out := said{Place: at}
 		in, _, err := s.locate(s.c.image, at)
-		if out.err = err; err == nil {
+		if out.err = err; err == nil && len(acks) > 0 {
 			out.outcome = s.h.opts.Shares.Acknowledge(in, s.member, acks, s.renew)
 		}
 		s.said = append(s.said, out)

@@ -48,7 +48,12 @@ func (w *shareWorld) share(sessions int) {
 // serveShares has the handler serve share groups.
 func (w *world) serveShares(sessions int, ask func(context.Context, leader.Key, kmsg.Request) (kmsg.Response, error), settings func(string) leader.Settings) {
 	s := shared.New(sessions)
-	l := leader.New(leader.Options{Ask: ask, Settings: settings, InUse: s.Has, Logger: slog.New(slog.DiscardHandler)})
+	l := leader.New(leader.Options{Ask: ask, Settings: settings, InUse: func(group string) bool {
+		if w.leaving != nil {
+			w.leaving()
+		}
+		return s.Has(group)
+	}, Logger: slog.New(slog.DiscardHandler)})
 	w.t.Cleanup(l.Close)
 	w.opts.Shares = &handler.Shares{Leader: l, Sessions: s, Settings: settings}
 	w.h = handler.New(w.opts)
@@ -226,6 +231,57 @@ func TestAConnectionThatASessionHasLeftReleasesNothing(t *testing.T) {
 	assert.Equal(t, ack.Topics[0].Partitions[0].ErrorCode, 0, "")
 }
 
+func TestASessionThatBeginsWhileThoseOfAConnectionEndKeepsItsRecords(t *testing.T) {
+	w := newShareWorld(t)
+	w.request(w.produceRequest(9, 0))
+	old, now := aConn(), aConn()
+	w.fetches(old, w.fetchOf("b", 0))
+	w.epoch["a"] = 0
+	idle := w.fetchOf("a", 0)
+	idle.MaxWaitMillis = 0
+	w.fetches(old, idle)
+	w.leaving = func() { // The records of a are being released.
+		w.leaving = nil
+		w.epoch["b"] = 0
+		req := w.fetchOf("b", 0)
+		req.MaxWaitMillis = 0
+		w.fetches(now, req)
+	}
+	hangUp(old)
+	ack := w.from(now, w.acknowledgement("b", 0, 2, window.Accept)).(*kmsg.ShareAcknowledgeResponse)
+	assert.Equal(t, ack.Topics[0].Partitions[0].ErrorCode, 0, "")
+}
+
+func TestANewSessionFindsTheOffsetsToWhichItsGroupWasAltered(t *testing.T) {
+	w := newShareWorld(t)
+	w.request(w.produceRequest(9, 0))
+	o := aConn()
+	w.fetches(o, w.fetchOf("m", 0))
+	w.from(o, w.acknowledgement("m", 0, 2, window.Accept))
+	altered := w.initialization("g", 0).(*kmsg.InitializeShareGroupStateRequest)
+	altered.Topics[0].Partitions[0].StateEpoch, altered.Topics[0].Partitions[0].StartOffset = 2, 1
+	w.step(altered)
+	got := w.fetches(aConn(), w.fetchOf("n", 0))
+	assert.MustTrue(t, len(got) == 1 && len(got[0].AcquiredRecords) == 1 && got[0].AcquiredRecords[0].FirstOffset == 1, "%+v", got)
+}
+
+func TestPartitionsThatAnAcknowledgementSaysNothingOfAreAnsweredToo(t *testing.T) {
+	w := newShareWorld(t)
+	o := aConn()
+	first := w.fetchOf("m", 0)
+	first.MaxWaitMillis = 0
+	w.fetches(o, first)
+	req := w.acknowledgement("m", 0, 0)
+	req.Topics[0].Partitions[0].AcknowledgementBatches = nil
+	other := req.Topics[0].Partitions[0]
+	other.Partition = 9
+	req.Topics[0].Partitions = append(req.Topics[0].Partitions, other)
+	ack := w.from(o, req).(*kmsg.ShareAcknowledgeResponse)
+	assert.MustTrue(t, len(ack.Topics) == 1 && len(ack.Topics[0].Partitions) == 2, "%+v", ack)
+	got := ack.Topics[0].Partitions
+	assert.True(t, got[0].ErrorCode == 0 && got[1].ErrorCode == kerr.UnknownTopicOrPartition.Code, "%+v", got)
+}
+
 func TestTheLastRequestOfASessionReleases(t *testing.T) {
 	for _, how := range []string{"fetch", "acknowledge"} {
 		w := newShareWorld(t)
@@ -273,6 +329,7 @@ func TestRequestsOfShareGroupsThatAreRefused(t *testing.T) {
 		{"acknowledgements before there is a session", fetch(func(r *kmsg.ShareFetchRequest) {
 			r.Topics[0].Partitions[0].AcknowledgementBatches = ackBatch(0, 0, window.Accept)
 		}), kerr.InvalidRequest},
+		{"an unknown acquire mode", fetch(func(r *kmsg.ShareFetchRequest) { r.ShareAcquireMode = 2 }), kerr.InvalidRequest},
 		{"renewal and records", fetch(func(r *kmsg.ShareFetchRequest) { r.IsRenewAck = true }), kerr.InvalidRequest},
 		{"to acknowledge with the first request", func() kmsg.Request { w.epoch["m"] = 0; return w.acknowledgement("m", 0, 0, 1) }(), kerr.InvalidShareSessionEpoch},
 		{"to acknowledge without a session", func() kmsg.Request { w.epoch["m"] = 3; return w.acknowledgement("m", 0, 0, 1) }(), kerr.ShareSessionNotFound},

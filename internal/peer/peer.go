@@ -81,6 +81,9 @@ type Client struct {
 	links  map[lane]*link
 	owned  sync.WaitGroup // requests that this broker itself handles
 	closed bool
+
+	// shareWarned is when it was last logged that share groups have no topic, in nanoseconds.
+	shareWarned atomic.Int64
 }
 
 // lane is what has connections of its own: a node and an API key.

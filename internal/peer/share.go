@@ -48,11 +48,22 @@ func (c *Client) ShareState(ctx context.Context, req kmsg.Request) kmsg.Response
 	}
 }
 
+// warnShareEvery is how often it is logged at most that there is no topic for share coordinators:
+// each leader and group coordinator asks again and again.
+const warnShareEvery = time.Minute
+
+func (c *Client) warnShare(err error) {
+	now, last := time.Now().UnixNano(), c.shareWarned.Load()
+	if time.Duration(now-last) >= warnShareEvery && c.shareWarned.CompareAndSwap(last, now) {
+		c.opts.Logger.Warn("the state of share groups cannot be kept now", "error", err)
+	}
+}
+
 // askShare asks each coordinator once, all at the same time.
 func (c *Client) askShare(ctx context.Context, req kmsg.Request) kmsg.Response {
 	image, err := c.shareImage(ctx)
 	if err != nil {
-		c.opts.Logger.Warn("the state of share groups cannot be kept now", "error", err)
+		c.warnShare(err)
 		return requests.Failed(req, kerr.CoordinatorNotAvailable)
 	}
 	parts := requests.Split(req, func(k requests.Key) int32 {

@@ -1,8 +1,11 @@
 package peer
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -124,6 +127,8 @@ func TestShareStateIsAskedForUntilTheTimeIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.image.Store(nil)
+		var logged bytes.Buffer
+		w.opts.Logger = slog.New(slog.NewTextHandler(&logged, nil))
 		began, created := time.Now(), 0
 		w.opts.CreateTopic = func(context.Context, string) error {
 			created++
@@ -132,6 +137,8 @@ func TestShareStateIsAskedForUntilTheTimeIsOver(t *testing.T) {
 		assert.DeepEqual(t, writeCodes(w.ShareState(t.Context(), write(1))), []int16{kerr.CoordinatorNotAvailable.Code}, "codes")
 		assert.Equal(t, time.Since(began), requestTimeout, "time")
 		assert.True(t, created > 5 && created < 30, "the topic is created %d times", created)
+		w.ShareState(t.Context(), write(1))
+		assert.Equal(t, strings.Count(logged.String(), "\n"), 1, "lines in the log")
 	})
 }
 

@@ -310,6 +310,14 @@ func (p *part) dropIfRests() {
 	}
 }
 
+// Refresh drops what rests of a group, whose offsets may have been altered or deleted without
+// that the leader was told of it. The share partitions are loaded again.
+func (l *Leader) Refresh(group string) {
+	for _, p := range l.of(group) {
+		p.dropIfRests()
+	}
+}
+
 // isStored says that all there is of a share partition is stored.
 func (p *part) isStored() bool {
 	if p.window == nil || p.queue.busy() {

@@ -204,7 +204,7 @@ func TestACoordinatorThatIsAwayForAMomentIsAskedAgain(t *testing.T) {
 	for _, how := range []struct {
 		away error
 		code *kerr.Error
-	}{{errAway, nil}, {nil, kerr.NotCoordinator}, {nil, kerr.CoordinatorLoadInProgress}} {
+	}{{errAway, nil}, {nil, kerr.NotCoordinator}, {nil, kerr.CoordinatorLoadInProgress}, {nil, kerr.UnknownTopicOrPartition}} {
 		inWorld(t, func(w *world) {
 			w.append(3)
 			w.broken(how.away, how.code)

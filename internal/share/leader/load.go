@@ -38,13 +38,19 @@ const (
 	askFor     = 5 * time.Second // each
 )
 
-// again tries something until it is not for the state of the share coordinator that it fails.
-func (l *Leader) again(try func() *kerr.Error) *kerr.Error {
+// again tries something until it is not for the state of the share coordinator that it fails. A
+// coordinator that does not know the topic may have metadata that is older than what this
+// broker has, as long as the share partition is not dropped.
+func (p *part) again(try func() *kerr.Error) *kerr.Error {
 	began, pause := time.Now(), firstPause
 	for {
 		err := try()
 		switch err {
 		case kerr.NotCoordinator, kerr.CoordinatorNotAvailable, kerr.CoordinatorLoadInProgress:
+		case kerr.UnknownTopicOrPartition:
+			if p.isDropped() {
+				return err
+			}
 		default:
 			return err
 		}
@@ -52,12 +58,18 @@ func (l *Leader) again(try func() *kerr.Error) *kerr.Error {
 			return err
 		}
 		select {
-		case <-l.ctx.Done():
+		case <-p.leader.ctx.Done():
 			return err
 		case <-time.After(pause):
 		}
 		pause = min(2*pause, lastPause)
 	}
+}
+
+func (p *part) isDropped() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.dropped
 }
 
 // ask asks the share coordinator.
@@ -71,14 +83,14 @@ func (l *Leader) ask(k Key, req kmsg.Request) (kmsg.Response, error) {
 func (p *part) load() {
 	l := p.leader
 	defer p.leave()
-	select {
-	case l.loads <- struct{}{}:
-		defer func() { <-l.loads }()
-	case <-l.ctx.Done():
-	}
 	var w *window.Partition
 	var first *window.Write
-	err := l.again(func() (err *kerr.Error) {
+	err := p.again(func() (err *kerr.Error) {
+		select {
+		case l.loads <- struct{}{}:
+			defer func() { <-l.loads }()
+		case <-l.ctx.Done():
+		}
 		w, first, err = p.read()
 		return err
 	})
@@ -146,7 +158,10 @@ func (p *part) read() (*window.Partition, *window.Write, *kerr.Error) {
 	for _, b := range got.StateBatches {
 		batches = append(batches, window.StateBatch{First: b.FirstOffset, Last: b.LastOffset, State: window.State(b.DeliveryState), Count: b.DeliveryCount})
 	}
-	start := got.StartOffset
+	start, batches, lost := p.clamp(l.ctx, got.StartOffset, batches)
+	if lost != nil {
+		return nil, nil, lost
+	}
 	var first *window.Write
 	if start < 0 {
 		var err *kerr.Error
@@ -156,6 +171,29 @@ func (p *part) read() (*window.Partition, *window.Write, *kerr.Error) {
 		first = &window.Write{Epochs: epochs, Start: start}
 	}
 	return window.Load(set.Settings, epochs, p.sparse, start, batches), first, nil
+}
+
+// clamp is what is stored as far as the log goes. The log may have lost its end, and what comes
+// in its place is other records.
+func (p *part) clamp(ctx context.Context, start int64, batches []window.StateBatch) (int64, []window.StateBatch, *kerr.Error) {
+	next := start
+	for _, b := range batches {
+		next = max(next, b.Last+1)
+	}
+	if next <= p.log.LogEndOffset() {
+		return start, batches, nil
+	}
+	if err := p.log.Freshen(ctx); err != nil { // Others may have added to it.
+		return 0, nil, err
+	}
+	end := p.log.LogEndOffset()
+	var kept []window.StateBatch
+	for _, b := range batches {
+		if b.Last = min(b.Last, end-1); b.First <= b.Last {
+			kept = append(kept, b)
+		}
+	}
+	return min(start, end), kept, nil
 }
 
 // begins says where a share partition begins that no one has fetched.

@@ -17,6 +17,7 @@ func TestAPanicInTheBackgroundDropsTheSharePartitionAlone(t *testing.T) {
 		assert.Equal(t, w.fetch("m"), "0-2", "when it is loaded again")
 		w.coord.panics(1)
 		assert.Equal(t, w.ack("m", window.Accept, 0, 1), "UNKNOWN_SERVER_ERROR", "what was to be stored")
+		synctest.Wait()
 		assert.Equal(t, w.fetch("m"), "0-2", "what is not")
 		p := w.l.find(w.in().Key, w.in().Log)
 		p.mu.Lock()

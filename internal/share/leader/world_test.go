@@ -53,7 +53,9 @@ type coordinator struct {
 	code   *kerr.Error   // not nil: it answers so
 	writes []*kmsg.WriteShareGroupStateRequest
 	asked  int
-	bad    int // how many requests are to panic
+	only   string      // not empty: it is away for this group alone
+	refuse *kerr.Error // not nil: it answers writes so
+	bad    int         // how many requests are to panic
 }
 
 func (c *coordinator) panics(times int) {
@@ -62,7 +64,7 @@ func (c *coordinator) panics(times int) {
 	c.bad = times
 }
 
-func (c *coordinator) ask(ctx context.Context, _ Key, req kmsg.Request) (kmsg.Response, error) {
+func (c *coordinator) ask(ctx context.Context, of Key, req kmsg.Request) (kmsg.Response, error) {
 	c.mu.Lock()
 	gate := c.gate
 	c.asked++
@@ -80,11 +82,13 @@ func (c *coordinator) ask(ctx context.Context, _ Key, req kmsg.Request) (kmsg.Re
 		c.bad--
 		panic("a request")
 	}
-	if c.away != nil {
+	if away := c.only == "" || c.only == of.Group; away && c.away != nil {
 		return nil, c.away
-	}
-	if c.code != nil {
+	} else if away && c.code != nil {
 		return state.Definition(state.DefaultConfig).Fail(req, c.code), nil
+	}
+	if _, ok := req.(*kmsg.WriteShareGroupStateRequest); ok && c.refuse != nil {
+		return state.Definition(state.DefaultConfig).Fail(req, c.refuse), nil
 	}
 	if w, ok := req.(*kmsg.WriteShareGroupStateRequest); ok {
 		c.writes = append(c.writes, w)
@@ -284,6 +288,16 @@ func (w *world) writes() []*kmsg.WriteShareGroupStateRequest {
 	w.coord.mu.Lock()
 	defer w.coord.mu.Unlock()
 	return slices.Clone(w.coord.writes)
+}
+
+// store stores something of g, as a leader did.
+func (w *world) store(batches ...window.StateBatch) {
+	w.t.Helper()
+	req := (&part{key: w.in().Key}).writeRequest(&window.Write{Epochs: window.Epochs{State: 1}, Batches: batches})
+	w.coord.mu.Lock()
+	defer w.coord.mu.Unlock()
+	got := w.coord.step(req).(*kmsg.WriteShareGroupStateResponse)
+	assert.MustEqual(w.t, got.Topics[0].Partitions[0].ErrorCode, 0, "write")
 }
 
 // held has requests to the share coordinator wait until it is called.

@@ -70,7 +70,7 @@ func (p *part) storeSome() bool {
 		}
 	}()
 	all := together(some)
-	err = p.leader.again(func() *kerr.Error { return p.write(all) })
+	err = p.again(func() *kerr.Error { return p.write(all) })
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, w := range some {
@@ -80,8 +80,8 @@ func (p *part) storeSome() bool {
 			p.begin(p.window.Failed(p.leader.now(), w.ID), nil)
 		}
 	}
-	if isFinal(err) {
-		p.discard()
+	if isFinal(err) || err != nil && some[0].ID == 0 {
+		p.discard() // Where it begins must be stored, or the next leader begins elsewhere.
 	}
 	if err != nil && p.leader.ctx.Err() == nil {
 		p.leader.opts.Logger.Warn("the state of a share partition could not be stored", "group", p.key.Group, "topic", p.key.Topic, "partition", p.key.Index, "error", err)
@@ -121,6 +121,21 @@ func together(some []pending) *window.Write {
 
 // write asks the share coordinator to store something.
 func (p *part) write(w *window.Write) *kerr.Error {
+	resp, err := p.leader.ask(p.key, p.writeRequest(w))
+	if err != nil {
+		return kerr.CoordinatorNotAvailable
+	}
+	topics := resp.(*kmsg.WriteShareGroupStateResponse).Topics
+	if len(topics) != 1 || len(topics[0].Partitions) != 1 {
+		return kerr.UnknownServerError
+	}
+	if code := topics[0].Partitions[0].ErrorCode; code != 0 {
+		return known(code)
+	}
+	return nil
+}
+
+func (p *part) writeRequest(w *window.Write) *kmsg.WriteShareGroupStateRequest {
 	req := kmsg.NewPtrWriteShareGroupStateRequest()
 	req.Version, req.GroupID = 1, p.key.Group
 	topic, to := kmsg.NewWriteShareGroupStateRequestTopic(), kmsg.NewWriteShareGroupStateRequestTopicPartition()
@@ -133,18 +148,7 @@ func (p *part) write(w *window.Write) *kerr.Error {
 	}
 	topic.Partitions = append(topic.Partitions, to)
 	req.Topics = append(req.Topics, topic)
-	resp, err := p.leader.ask(p.key, req)
-	if err != nil {
-		return kerr.CoordinatorNotAvailable
-	}
-	topics := resp.(*kmsg.WriteShareGroupStateResponse).Topics
-	if len(topics) != 1 || len(topics[0].Partitions) != 1 {
-		return kerr.UnknownServerError
-	}
-	if code := topics[0].Partitions[0].ErrorCode; code != 0 {
-		return known(code)
-	}
-	return nil
+	return req
 }
 
 // Outcome is what becomes of something that is stored.

@@ -84,11 +84,11 @@ type session struct {
 }
 
 // New returns no sessions, of which there may be so many (group.share.max.share.sessions). A
-// principal may have three quarters of them, so that the others find some left.
+// principal may have three quarters of them and of their memory, so that the others find some left.
 func New(most int) *Sessions {
 	return &Sessions{
 		count: fair.Shares[string]{Most: int64(most), Own: max(1, int64(most)*3/4)},
-		bytes: fair.Shares[string]{Most: budget, Own: budget / 4},
+		bytes: fair.Shares[string]{Most: budget, Own: budget * 3 / 4},
 		all:   map[Key]*session{}, groups: map[string]int{},
 	}
 }
@@ -199,6 +199,13 @@ func (s *Sessions) Has(group string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.groups[group] > 0
+}
+
+// Holds says whether there is a session.
+func (s *Sessions) Holds(k Key) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all[k] != nil
 }
 
 // Len is how many sessions there are.

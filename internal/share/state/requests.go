@@ -86,8 +86,9 @@ func (x *step) initialize(m *kmsg.InitializeShareGroupStateRequest) kmsg.Respons
 }
 
 // initializeOne begins a share partition, or begins it anew under a newer state epoch. Under the
-// same one it is there, as Kafka has it, if no other start is named: a group coordinator that has
-// no answer asks again, and what leaders have written since must stay.
+// same one it is there, if no other start is named or something was written since: a group
+// coordinator that has no answer asks again, and what leaders have written must stay. Kafka
+// takes another start then, of which a leader that is not fenced hears nothing.
 func (x *step) initializeOne(k Key, m *kmsg.InitializeShareGroupStateRequestTopicPartition) *kerr.Error {
 	if err := x.exists(k); err != nil {
 		return err
@@ -101,7 +102,7 @@ func (x *step) initializeOne(k Key, m *kmsg.InitializeShareGroupStateRequestTopi
 		switch {
 		case m.StateEpoch < p.StateEpoch:
 			return kerr.FencedStateEpoch
-		case m.StateEpoch == p.StateEpoch && (v.Start == notGiven || v.Start == p.Start):
+		case m.StateEpoch == p.StateEpoch && (v.Start == notGiven || v.Start == p.Start || p.isInUse()):
 			return nil
 		}
 		v.SnapshotEpoch, v.LeaderEpoch = p.SnapshotEpoch+1, p.LeaderEpoch
@@ -110,6 +111,9 @@ func (x *step) initializeOne(k Key, m *kmsg.InitializeShareGroupStateRequestTopi
 	}
 	return x.store(k, &schema.ShareSnapshotRecord{Group: k.Group, Topic: k.Topic, Partition: k.Partition, Value: v})
 }
+
+// isInUse says whether anything was written since it was begun, if only who leads it.
+func (p *state) isInUse() bool { return p.updates > 0 || p.WriteTimestamp != p.CreateTimestamp }
 
 // store writes a record of a share partition, if it is not too large.
 func (x *step) store(k Key, r schema.Record) *kerr.Error {
