@@ -2,25 +2,22 @@ package broker
 
 import (
 	"context"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/handler"
 	"muster/internal/metadata"
+	"muster/internal/metadata/config"
 	"muster/internal/partition"
 	"muster/internal/share/leader"
 	"muster/internal/share/session"
 	"muster/internal/share/window"
 )
 
-// maxShareSessions is Kafka's default of group.share.max.share.sessions.
-const maxShareSessions = 2000
-
 // openShares makes what this broker does for members of share groups. Share partitions are
 // loaded when they are first fetched.
 func (b *Broker) openShares() {
-	sessions := session.New(maxShareSessions)
+	sessions := session.New(int(b.cfg.Int("group.share.max.share.sessions")))
 	b.shares = &handler.Shares{
 		Sessions: sessions, Settings: b.shareSettings,
 		Leader: leader.New(leader.Options{
@@ -32,9 +29,25 @@ func (b *Broker) openShares() {
 	}
 }
 
-// shareSettings returns the settings of a share group, which are Kafka's defaults.
-func (b *Broker) shareSettings(string) leader.Settings {
-	return leader.Settings{Settings: window.Settings{Lock: 30 * time.Second, Limit: 5, Window: 2000, Renew: true}}
+// shareSettings returns the settings of a share group.
+func (b *Broker) shareSettings(group string) leader.Settings {
+	image := b.image()
+	return leaderSettings(config.ShareOf(image.Config, image.GroupSettings.Of(group)))
+}
+
+// leaderSettings gives the leader what is set.
+func leaderSettings(set config.Share) leader.Settings {
+	out := leader.Settings{
+		Settings:  window.Settings{Lock: set.Lock, Limit: int16(set.Limit), Window: int64(set.Window), Renew: set.Renews},
+		Committed: set.Committed,
+	}
+	switch {
+	case set.Reset.Earliest:
+		out.Reset.Kind = leader.Earliest
+	case set.Reset.Ago > 0:
+		out.Reset = leader.Reset{Kind: leader.ByDuration, Age: set.Reset.Ago}
+	}
+	return out
 }
 
 // reviseShares drops the share partitions of partitions that this broker does not lead by the
