@@ -158,9 +158,13 @@ func (g *Group) Subscribed() []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// Owners returns the id of the member that each assigned partition has.
+// Owners returns the id of the member that each assigned partition has. In a share group there
+// may be several, and no partition has an owner.
 func (g *Group) Owners() map[TopicPartition]string {
 	out := map[TopicPartition]string{}
+	if g.Type == TypeShare {
+		return out
+	}
 	for _, m := range g.Members {
 		for _, t := range m.Assigned {
 			for _, p := range t.Partitions {

@@ -24,7 +24,7 @@ func deleteCommand() *cobra.Command {
 		Short: "Delete groups with their committed offsets",
 		Long: `Delete groups with their committed offsets. A group that has members is refused:
 stop them first. Should its consumers start again, they begin where their
-auto.offset.reset says.
+auto.offset.reset says. With a share group goes what is known of its records.
 
 At a terminal it asks first, unless --yes is given; without a terminal --yes is
 needed. Each group is deleted or refused by itself; if any is refused, the exit

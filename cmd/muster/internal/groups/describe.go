@@ -37,6 +37,10 @@ auto.offset.reset, and some topics are read and never committed. During a
 rebalance brokers do not tell what members are assigned; offsets and lag are still
 shown.
 
+Of a share group (KIP-932) START stands for COMMITTED: the group is done with all
+records before it. LAG is what it is not done with, in flight or yet to be
+delivered. Partitions have no owner there: several members may share one.
+
 Members of a consumer group (KIP-848) come to the group's epoch one by one: EPOCH is
 where a member is, PARTITIONS what it may use now, TARGET what it is to have.
 
@@ -107,7 +111,7 @@ func printGroups(w io.Writer, groups []*groupview.Group, withLag bool) error {
 			out.WriteByte('\n')
 		}
 		printGroupHead(&out, g)
-		if err := errors.Join(printMembers(&out, g.Members), printGroupPartitions(&out, g, withLag)); err != nil {
+		if err := errors.Join(printMembers(&out, g.Type, g.Members), printGroupPartitions(&out, g, withLag)); err != nil {
 			return err
 		}
 		printGroupNotes(&out, g)
@@ -144,13 +148,13 @@ func formatProtocol(protocolType, assignor string) string {
 	return protocolType + "/" + assignor
 }
 
-func printMembers(w io.Writer, members []groupview.Member) error {
+func printMembers(w io.Writer, kind string, members []groupview.Member) error {
 	if len(members) == 0 {
 		return nil
 	}
 	fmt.Fprintln(w)
 	if members[0].Epoch != nil {
-		return printConsumers(w, members)
+		return printConsumers(w, kind, members)
 	}
 	t := cli.NewTable("MEMBER", "CLIENT", "HOST", "INSTANCE", "PARTITIONS")
 	for _, m := range members {
@@ -161,15 +165,15 @@ func printMembers(w io.Writer, members []groupview.Member) error {
 
 // printConsumers shows members of a consumer group, with where they are and what they
 // are to have.
-func printConsumers(w io.Writer, members []groupview.Member) error {
+func printConsumers(w io.Writer, kind string, members []groupview.Member) error {
 	t := cli.NewTable("MEMBER", "CLIENT", "HOST", "INSTANCE", ">EPOCH", "PROTOCOL", "PARTITIONS", "TARGET")
 	for _, m := range members {
-		protocol := groupview.TypeConsumer
+		protocol := kind
 		if m.Classic {
 			protocol = groupview.TypeClassic
 		}
 		target := cli.FormatAssigned(m.Target)
-		if target == cli.FormatAssigned(m.Assigned) {
+		if kind == groupview.TypeShare || target == cli.FormatAssigned(m.Assigned) {
 			target = "the same"
 		}
 		has := cli.FormatAssigned(m.Assigned)
@@ -198,8 +202,11 @@ func printGroupPartitions(w io.Writer, g *groupview.Group, withLag bool) error {
 		}
 		return nil
 	}
-	names := g.ShortNames()
-	t := cli.NewTable("TOPIC", ">PARTITION", ">COMMITTED", ">END", ">LAG", ">LAG TIME", "OWNER")
+	names, committed := g.ShortNames(), ">COMMITTED"
+	if g.Type == groupview.TypeShare {
+		committed = ">START"
+	}
+	t := cli.NewTable("TOPIC", ">PARTITION", committed, ">END", ">LAG", ">LAG TIME", "OWNER")
 	for _, p := range g.Partitions {
 		owner := "-"
 		if p.Owner != nil {

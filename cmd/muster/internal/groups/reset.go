@@ -65,6 +65,9 @@ offset is and would become, and changes nothing.
 A group's offsets can only be moved while it has no members, because members go
 on from where they are and overwrite what is committed. Stop them first.
 
+Of a share group it moves the offsets where partitions start. Everything from there
+on is delivered again, also what was accepted.
+
 Offsets outside of the log are moved to its nearest end. A group that does not
 exist is created by --execute, so that its consumers begin where you say.
 
@@ -127,7 +130,12 @@ func resetOffsets(cmd *cobra.Command, flags *resetFlags, name string) error {
 	if err != nil {
 		return err
 	}
-	if flags.execute {
+	shared := g != nil && g.Type == groupview.TypeShare
+	switch {
+	case !flags.execute:
+	case shared:
+		err = executeShareReset(ctx, client, name, rows)
+	default:
 		err = executeReset(ctx, client, name, rows)
 	}
 	var printErr error
@@ -135,7 +143,7 @@ func resetOffsets(cmd *cobra.Command, flags *resetFlags, name string) error {
 		printErr = cli.WriteJSON(cmd.OutOrStdout(), ResetGroup{name, flags.execute, rows})
 	} else {
 		printErr = printReset(cmd.OutOrStdout(), rows)
-		tellReset(cmd.ErrOrStderr(), name, g == nil, flags.execute, live, rows, err)
+		tellReset(cmd.ErrOrStderr(), name, g == nil, shared, flags.execute, live, rows, err)
 	}
 	return errors.Join(err, printErr)
 }
@@ -155,6 +163,10 @@ func liveError(g *groupview.Group) error {
 		}
 		m := &g.Members[i]
 		fmt.Fprintf(&b, "  client %s on host %s (member %s)\n", m.ClientID, m.Host, m.ID)
+	}
+	if g.Type == groupview.TypeShare {
+		b.WriteString("if they are gone already, their sessions end after share.session.timeout.ms")
+		return errors.New(b.String())
 	}
 	fmt.Fprintf(&b, "if they are gone already, do not wait for their sessions to end: muster groups members remove %s --all", g.Name)
 	return errors.New(b.String())
@@ -216,7 +228,7 @@ func printReset(w io.Writer, rows []resetPartition) error {
 }
 
 // tellReset says what the table means.
-func tellReset(w io.Writer, name string, fresh, executed bool, live error, rows []resetPartition, err error) {
+func tellReset(w io.Writer, name string, fresh, shared, executed bool, live error, rows []resetPartition, err error) {
 	changes := 0
 	for i := range rows {
 		if rows[i].changes() {
@@ -226,6 +238,8 @@ func tellReset(w io.Writer, name string, fresh, executed bool, live error, rows 
 	what := words.Plural(changes, "partition")
 	switch {
 	case err != nil:
+	case executed && shared:
+		fmt.Fprintf(w, "share group %s begins anew in %s\n", name, words.Plural(len(rows), "partition"))
 	case executed && changes == 0:
 		fmt.Fprintf(w, "nothing to change: group %s is there already\n", name)
 	case executed:

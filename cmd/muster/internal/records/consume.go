@@ -29,6 +29,9 @@ type consumeFlags struct {
 	isolation  string
 	group      string
 	commit     bool
+	share      string
+	release    bool
+	reject     bool
 }
 
 func ConsumeCommand() *cobra.Command {
@@ -48,6 +51,13 @@ none where --from says: beginning or end. Each assignment and each revocation is
 line on stderr. It commits nothing, so that the group's offsets stay where they
 are, unless --commit is given: then it commits what it has printed, about once a
 second and before it gives up a partition.
+
+With --share it joins a share group (KIP-932), prints the records that it is given,
+and accepts them: they are done with, for all members of the group. With --release
+they are given back instead, to be delivered again until the group's
+share.delivery.count.limit is reached; with --reject they are given up. It goes on
+until it is interrupted or has printed --count records. A new share group begins
+where its share.auto.offset.reset says, which is at the end if it is not set.
 
 --from says where to start, in each partition:
   beginning      at the log start offset (the default)
@@ -76,7 +86,8 @@ produce --json-lines reads this.`,
   muster consume orders --from -10 --format '%p:%o %k=%v\n'
   muster consume orders --from @-1h --json | jq .value
   muster consume orders --partition 2 --from 100 --count 1
-  muster consume orders --group billing --commit`,
+  muster consume orders --group billing --commit
+  muster consume orders --share workers --count 10`,
 		Args:              cli.Some("topic"),
 		ValidArgsFunction: cli.CompleteTopics(&flags.Flags, 0),
 		RunE:              func(cmd *cobra.Command, args []string) error { return consume(cmd, &flags, cli.Unique(args)) },
@@ -92,10 +103,16 @@ produce --json-lines reads this.`,
 	f.StringVar(&flags.isolation, "isolation", "read_uncommitted", "`level`: read_uncommitted, or read_committed to leave out records of open and aborted transactions")
 	f.StringVarP(&flags.group, "group", "g", "", "join the consumer group of that `name`")
 	f.BoolVar(&flags.commit, "commit", false, "commit what was printed, with --group")
+	f.StringVar(&flags.share, "share", "", "join the share group of that `name`, and accept what was printed")
+	f.BoolVar(&flags.release, "release", false, "give back what was printed, with --share")
+	f.BoolVar(&flags.reject, "reject", false, "give up what was printed, with --share")
+	cmd.MarkFlagsMutuallyExclusive("group", "share")
+	cmd.MarkFlagsMutuallyExclusive("release", "reject")
 	cmd.MarkFlagsMutuallyExclusive("json", "format")
 	cmd.MarkFlagsMutuallyExclusive("json", "null-value")
 	cli.CompleteValues(cmd, "from", "beginning", "end")
 	cli.CompleteFlag(cmd, "group", cli.CompleteGroups(&flags.Flags, 0))
+	cli.CompleteFlag(cmd, "share", cli.CompleteGroups(&flags.Flags, 0))
 	cli.CompleteValues(cmd, "isolation", "read_uncommitted", "read_committed")
 	return cmd
 }
@@ -104,6 +121,9 @@ func consume(cmd *cobra.Command, flags *consumeFlags, topics []string) error {
 	start, err := parseFrom(flags.from)
 	if err == nil {
 		err = flags.checkGroup(cmd, start)
+	}
+	if err == nil {
+		err = flags.checkShare(cmd)
 	}
 	if err != nil {
 		return err
@@ -124,6 +144,9 @@ func consume(cmd *cobra.Command, flags *consumeFlags, topics []string) error {
 	write, err := newRecordWriter(out, flags)
 	if err != nil {
 		return err
+	}
+	if flags.share != "" {
+		return consumeShared(cmd, flags, topics, write, out.Flush)
 	}
 	if flags.group != "" {
 		return consumeInGroup(cmd, flags, topics, start, isolation, write, out.Flush)

@@ -181,7 +181,6 @@ func (m *groupMember) print(fetches kgo.Fetches) (full bool, err error) {
 func (m *groupMember) failed(e kgo.FetchError) error {
 	var loss *kgo.ErrDataLoss
 	var session *kgo.ErrGroupSession
-	var code *kerr.Error
 	switch {
 	case errors.Is(e.Err, context.DeadlineExceeded), errors.Is(e.Err, context.Canceled):
 		return nil
@@ -190,11 +189,18 @@ func (m *groupMember) failed(e kgo.FetchError) error {
 		return nil
 	case !errors.As(e.Err, &session):
 		return cli.TopicError(e.Topic, e.Err, "")
-	case errors.As(session.Err, &code) && !code.Retriable && !slices.Contains([]error{kerr.UnknownMemberID, kerr.IllegalGeneration, kerr.RebalanceInProgress}, error(code)):
+	case isFinal(session.Err):
 		return cli.GroupError(m.group, session.Err)
 	}
 	m.say("still trying to be in group %s: %s", m.group, cli.Plain(session.Err))
 	return nil
+}
+
+// isFinal says whether there is no use in trying further to be in a group.
+func isFinal(err error) bool {
+	var code *kerr.Error
+	passes := []error{kerr.UnknownMemberID, kerr.IllegalGeneration, kerr.RebalanceInProgress, kerr.FencedMemberEpoch}
+	return errors.As(err, &code) && !code.Retriable && !slices.Contains(passes, error(code))
 }
 
 // commitPrinted commits what was printed, if that is asked for.

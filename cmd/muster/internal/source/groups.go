@@ -6,6 +6,7 @@ package source
 import (
 	"cmp"
 	"context"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -49,6 +50,13 @@ func (s *Source) Describe(ctx context.Context, names []string) (map[string]group
 	}
 	offsets := fetchOffsets(ctx, s.Client, names)
 	others := s.DescribeOthers(ctx, described)
+	var shares []string
+	for name, d := range others {
+		if d.Type == groupview.TypeShare {
+			shares = append(shares, name)
+		}
+	}
+	maps.Copy(offsets, fetchShareOffsets(ctx, s.Client, shares))
 	out := map[string]groupview.Description{}
 	for _, name := range names {
 		d, ok := described[name]
