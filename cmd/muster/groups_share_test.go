@@ -86,8 +86,8 @@ func TestConsumeRefusesWhatMakesNoSenseWithAShareGroup(t *testing.T) {
 		"consume a --share g -p 1":               "--partition cannot be used with --share",
 		"consume a --share g --isolation x":      "share.isolation.level",
 		"consume a --share g --commit":           "--commit needs --group",
-		"consume a --share g --group g":          "none of the others can be",
-		"consume a --share g --release --reject": "none of the others can be",
+		"consume a --share g --group g":          "cannot be used together",
+		"consume a --share g --release --reject": "cannot be used together",
 	} {
 		s.run(strings.Fields(line)...).fails(exitUsage, want)
 	}

@@ -36,6 +36,7 @@ final class Clients {
         prefix = "java-" + Check.version().replace('.', '-') + "-";
         admin = Admin.create(Map.of("bootstrap.servers", bootstrap));
         Object consumerGroups = newer("ConsumerGroups", "start");
+        Object shareGroups = newer("ShareGroups", "start");
         Producing.run();
         Consuming.run();
         Groups.run();
@@ -46,6 +47,9 @@ final class Clients {
         newer("Newer", "run");
         if (consumerGroups != null) {
             ((Runnable) consumerGroups).run();
+        }
+        if (shareGroups != null) {
+            ((Runnable) shareGroups).run();
         }
         Check.end();
     }
