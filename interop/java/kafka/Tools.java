@@ -32,6 +32,7 @@ final class Tools {
         offsets();
         groups();
         ConsumerGroupTools.run();
+        ShareGroupTools.run();
         verifiable();
         performance();
         others();
