@@ -259,10 +259,7 @@ func (b *Broker) nodeID() int32 { return b.node }
 
 // storeKind returns disk, mem or redis. A Redis URL alone says which.
 func (b *Broker) storeKind() string {
-	if b.cfg.Get("muster.redis.url") != "" && !b.cfg.IsSet("muster.store") {
-		return "redis"
-	}
-	return b.cfg.Get("muster.store")
+	return b.cfg.Store()
 }
 
 // storeName says where records are kept, for people.

@@ -53,9 +53,19 @@ func streamPrefix(b *Broker, t Traits) string {
 	return b.Get("muster.redis.prefix")
 }
 
+const redisStore = "redis"
+
+// Store is where records are kept: in Redis also if only its URL is set.
+func (b *Broker) Store() string {
+	if b.Get("muster.redis.url") != "" && !b.IsSet("muster.store") {
+		return redisStore
+	}
+	return b.Get("muster.store")
+}
+
 // traitsOf returns how a topic is kept that has this layout in Redis.
 func traitsOf(b *Broker, layout string) Traits {
-	if b.Get("muster.store") != "redis" {
+	if b.Store() != redisStore {
 		return plain
 	}
 	for _, l := range redisLayouts {
