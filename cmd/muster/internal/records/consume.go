@@ -92,29 +92,34 @@ produce --json-lines reads this.`,
 		ValidArgsFunction: cli.CompleteTopics(&flags.Flags, 0),
 		RunE:              func(cmd *cobra.Command, args []string) error { return consume(cmd, &flags, cli.Unique(args)) },
 	}
-	flags.Add(cmd, "print a JSON object per line")
-	f := cmd.Flags()
-	f.StringVarP(&flags.from, "from", "o", "beginning", "`where` to start: beginning, end, OFFSET, -N or @TIME")
-	f.BoolVarP(&flags.follow, "follow", "f", false, "go on at the end and print records as they arrive")
-	f.Int64VarP(&flags.count, "count", "n", 0, "exit after `N` records; 0 for no limit")
-	f.Int32SliceVarP(&flags.partitions, "partition", "p", nil, "`number` of a partition to read; may be repeated; all if not given")
-	f.StringVar(&flags.format, "format", `%v\n`, "how to print a record, a `text` with % fields")
-	f.StringVar(&flags.nullText, "null-value", "", "`text` to print for a key or value that is null")
-	f.StringVar(&flags.isolation, "isolation", "read_uncommitted", "`level`: read_uncommitted, or read_committed to leave out records of open and aborted transactions")
-	f.StringVarP(&flags.group, "group", "g", "", "join the consumer group of that `name`")
-	f.BoolVar(&flags.commit, "commit", false, "commit what was printed, with --group")
-	f.StringVar(&flags.share, "share", "", "join the share group of that `name`, and accept what was printed")
-	f.BoolVar(&flags.release, "release", false, "give back what was printed, with --share")
-	f.BoolVar(&flags.reject, "reject", false, "give up what was printed, with --share")
+	flags.addAll(cmd)
+	return cmd
+}
+
+// addAll adds the flags to the command.
+func (f *consumeFlags) addAll(cmd *cobra.Command) {
+	f.Add(cmd, "print a JSON object per line")
+	all := cmd.Flags()
+	all.StringVarP(&f.from, "from", "o", "beginning", "`where` to start: beginning, end, OFFSET, -N or @TIME")
+	all.BoolVarP(&f.follow, "follow", "f", false, "go on at the end and print records as they arrive")
+	all.Int64VarP(&f.count, "count", "n", 0, "exit after `N` records; 0 for no limit")
+	all.Int32SliceVarP(&f.partitions, "partition", "p", nil, "`number` of a partition to read; may be repeated; all if not given")
+	all.StringVar(&f.format, "format", `%v\n`, "how to print a record, a `text` with % fields")
+	all.StringVar(&f.nullText, "null-value", "", "`text` to print for a key or value that is null")
+	all.StringVar(&f.isolation, "isolation", "read_uncommitted", "`level`: read_uncommitted, or read_committed to leave out records of open and aborted transactions")
+	all.StringVarP(&f.group, "group", "g", "", "join the consumer group of that `name`")
+	all.BoolVar(&f.commit, "commit", false, "commit what was printed, with --group")
+	all.StringVar(&f.share, "share", "", "join the share group of that `name`, and accept what was printed")
+	all.BoolVar(&f.release, "release", false, "give back what was printed, with --share")
+	all.BoolVar(&f.reject, "reject", false, "give up what was printed, with --share")
 	cmd.MarkFlagsMutuallyExclusive("group", "share")
 	cmd.MarkFlagsMutuallyExclusive("release", "reject")
 	cmd.MarkFlagsMutuallyExclusive("json", "format")
 	cmd.MarkFlagsMutuallyExclusive("json", "null-value")
 	cli.CompleteValues(cmd, "from", "beginning", "end")
-	cli.CompleteFlag(cmd, "group", cli.CompleteGroups(&flags.Flags, 0))
-	cli.CompleteFlag(cmd, "share", cli.CompleteGroups(&flags.Flags, 0))
+	cli.CompleteFlag(cmd, "group", cli.CompleteGroups(&f.Flags, 0))
+	cli.CompleteFlag(cmd, "share", cli.CompleteGroups(&f.Flags, 0))
 	cli.CompleteValues(cmd, "isolation", "read_uncommitted", "read_committed")
-	return cmd
 }
 
 func consume(cmd *cobra.Command, flags *consumeFlags, topics []string) error {
