@@ -11,7 +11,7 @@ import (
 // maxBinary is how large the stripped binary for linux/amd64 may be. What makes it much larger
 // is mostly not code of ours: with a call of reflect.Value.MethodByName, as in text/template,
 // the linker keeps every exported method.
-const maxBinary = 28_000_000
+const maxBinary = 29_500_000
 
 // The packages are compiled as they are for the tests, so that it mostly links.
 func TestTheBinaryIsSmall(t *testing.T) {

@@ -34,12 +34,7 @@ type consumeFlags struct {
 	reject     bool
 }
 
-func ConsumeCommand() *cobra.Command {
-	var flags consumeFlags
-	cmd := &cobra.Command{
-		Use:   "consume TOPIC...",
-		Short: "Print the records of topics",
-		Long: `Print the records of topics, from the beginning up to the end that the topics
+const consumeHelp = `Print the records of topics, from the beginning up to the end that the topics
 have when the command starts, and exit. With --follow it goes on and prints
 records as they arrive, until it is interrupted. It is in no consumer group, and
 commits no offsets. Records of one partition are printed in order.
@@ -80,7 +75,14 @@ topic, partition, offset, timestamp (milliseconds since 1970), key, value (null
 for a tombstone) and headers (an array of objects with key and value, absent if
 there are none). If one of a record's texts is not UTF-8, its key, value and
 header values are all in base64, and the field encoding is "base64". muster
-produce --json-lines reads this.`,
+produce --json-lines reads this.`
+
+func ConsumeCommand() *cobra.Command {
+	var flags consumeFlags
+	cmd := &cobra.Command{
+		Use:   "consume TOPIC...",
+		Short: "Print the records of topics",
+		Long:  consumeHelp,
 		Example: `  muster consume orders
   muster consume orders --follow --from end
   muster consume orders --from -10 --format '%p:%o %k=%v\n'
