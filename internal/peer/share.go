@@ -88,7 +88,7 @@ func (c *Client) askShare(ctx context.Context, req kmsg.Request) kmsg.Response {
 			defer mu.Unlock()
 			answers = append(answers, resp)
 		}
-		if len(parts) == 1 {
+		if len(parts) == 1 && node != c.opts.Self { // This broker may be busy for longer than there is time.
 			c.Send(ctx, node, part, done)
 			break
 		}

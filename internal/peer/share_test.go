@@ -165,3 +165,27 @@ func TestWhoAsksForShareStateDoesNotWaitForATopic(t *testing.T) {
 	assert.DeepEqual(t, writeCodes(<-answer), []int16{kerr.CoordinatorNotAvailable.Code}, "codes")
 	close(busy)
 }
+
+func TestWhoAsksForShareStateDoesNotWaitForThisBrokerForLongerThanForOthers(t *testing.T) {
+	f := newFake(t)
+	w := newWorld(t)
+	w.coordinates(f, 1)
+	busy, begun := make(chan struct{}), make(chan struct{})
+	w.own = func(_ context.Context, req kmsg.Request) (kmsg.Response, error) {
+		close(begun)
+		<-busy
+		return requests.Failed(req, nil), nil
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	answer := make(chan kmsg.Response, 1)
+	go func() { answer <- w.ShareState(ctx, write(1)) }()
+	<-begun
+	cancel()
+	select {
+	case resp := <-answer:
+		assert.DeepEqual(t, writeCodes(resp), []int16{kerr.CoordinatorNotAvailable.Code}, "codes")
+	case <-time.After(10 * time.Second):
+		t.Error("it waits")
+	}
+	close(busy)
+}
