@@ -61,7 +61,7 @@ func groupConfig(c *config.Broker, own *metadata.GroupSettings) *group.Config {
 			KindConfig: kindConfig("consumer", c, own), Assignors: group.Assignors(),
 			Migration: group.MigrationPolicy(c.Get("group.consumer.migration.policy")),
 		},
-		Share: kindConfig("share", c, own),
+		Share:   kindConfig("share", c, own),
 		Streams: streamsConfig(c, own),
 	}
 }

@@ -64,14 +64,19 @@ func ranges(list []kmsg.ShareFetchResponseTopicPartitionAcquiredRecord) string {
 	return strings.Join(out, " ")
 }
 
-// accept acknowledges a range.
+// accept says that a range is done with.
 func (s *sharer) accept(first, last int64) error {
+	s.t.Helper()
+	return s.acknowledge(1, first, last)
+}
+
+func (s *sharer) acknowledge(how int8, first, last int64) error {
 	s.t.Helper()
 	group := "g"
 	req := kmsg.NewPtrShareAcknowledgeRequest()
 	req.GroupID, req.MemberID, req.ShareSessionEpoch = &group, &s.member, s.epoch
 	p := kmsg.NewShareAcknowledgeRequestTopicPartition()
-	p.AcknowledgementBatches = []kmsg.ShareAcknowledgeRequestTopicPartitionAcknowledgementBatch{{FirstOffset: first, LastOffset: last, AcknowledgeTypes: []int8{1}}}
+	p.AcknowledgementBatches = []kmsg.ShareAcknowledgeRequestTopicPartitionAcknowledgementBatch{{FirstOffset: first, LastOffset: last, AcknowledgeTypes: []int8{how}}}
 	req.Topics = []kmsg.ShareAcknowledgeRequestTopic{{TopicID: s.topic, Partitions: []kmsg.ShareAcknowledgeRequestTopicPartition{p}}}
 	resp, err := req.RequestWith(s.t.Context(), s.c)
 	assert.Must(s.t, err)
@@ -95,6 +100,8 @@ func TestMembersOfAShareGroupThatVanishLeaveTheirRecordsToOthers(t *testing.T) {
 	a.c.Close()
 	assert.Equal(t, other.fetch(), "4-4*2 6-9*2", "after its connection has ended")
 	assert.Must(t, other.accept(4, 4))
+	// Stored before it is answered, other than what the end of a connection releases.
+	assert.Must(t, other.acknowledge(2, 6, 9))
 	other.c.Close()
 	producer.Close()
 	assert.Must(t, b.Close())

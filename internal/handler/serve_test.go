@@ -43,7 +43,7 @@ type world struct {
 	conn   *fakeConn // nil for none
 
 	leaving func() // called when a member of a share group was released
-	close func() // ends what runs in the background, at the end of the test at the latest
+	close   func() // ends what runs in the background, at the end of the test at the latest
 }
 
 // must ends the test if something fails that has to work.

@@ -226,7 +226,7 @@ func (d *taskDealer) mayTake(m int32) bool { return d.count[m] < d.quota.each }
 // leastOf is the member whose process has the least load of those that may take a task which
 // their process does not have, nobody if none may.
 func (d *taskDealer) leastOf(members []int32, task int32) int32 {
-	best := int32(nobody)
+	var best int32 = nobody
 	for _, m := range members {
 		switch p := d.process[m]; {
 		case !d.mayTake(m) || slices.Contains(d.has[task], p):
