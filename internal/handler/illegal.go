@@ -24,6 +24,7 @@ func illegalState(req kmsg.Request) kmsg.Response {
 // namedElsewhere are the lists of requests that their answers call by another name.
 var namedElsewhere = map[string][]string{
 	"Coordinators":      {"CoordinatorKeys"},
+	"Groups":            {"GroupIDs"},
 	"Topics":            {"TopicNames"},
 	"TransactionStates": {"TransactionalIDs"},
 	"Results":           {"Creations", "Filters", "Upsertions", "Deletions"},

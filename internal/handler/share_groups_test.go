@@ -43,6 +43,6 @@ func TestAShareGroupIsJoinedDescribedAndDeleted(t *testing.T) {
 	altered := w.request(&kmsg.AlterShareGroupOffsetsRequest{GroupID: "g", Topics: []kmsg.AlterShareGroupOffsetsRequestTopic{{Topic: "shared", Partitions: make([]kmsg.AlterShareGroupOffsetsRequestTopicPartition, 1)}}}).(*kmsg.AlterShareGroupOffsetsResponse)
 	assert.Equal(t, altered.ErrorCode, kerr.NonEmptyGroup.Code, "altered with a member")
 	assert.Equal(t, beat(-1).MemberEpoch, -1, "left in epoch")
-	forgotten := w.request(&kmsg.DeleteShareGroupOffsetsRequest{GroupID: "g", Topics: []kmsg.DeleteShareGroupOffsetsRequestTopic{{Topic: "none"}}}).(*kmsg.DeleteShareGroupOffsetsResponse)
-	assert.Equal(t, forgotten.Topics[0].ErrorCode, kerr.UnknownTopicOrPartition.Code, "forgotten")
+	forgotten := w.request(&kmsg.DeleteShareGroupOffsetsRequest{GroupID: "none", Topics: []kmsg.DeleteShareGroupOffsetsRequestTopic{{Topic: "shared"}}}).(*kmsg.DeleteShareGroupOffsetsResponse)
+	assert.Equal(t, forgotten.ErrorCode, kerr.GroupIDNotFound.Code, "forgotten")
 }
