@@ -43,7 +43,10 @@ type deleted struct {
 func (d *deleted) read(x *kind.Step, g *Group, m *kmsg.DeleteShareGroupOffsetsRequest) []partition {
 	d.bytes = parkedRequest
 	all := g.topics.all(x.Image)
-	wanted := map[metadata.TopicID]bool{}
+	known, wanted := map[metadata.TopicID]bool{}, map[metadata.TopicID]bool{}
+	for _, id := range idsOf(all) {
+		known[id] = true
+	}
 	for i := range m.Topics {
 		out := kmsg.NewDeleteShareGroupOffsetsResponseTopic()
 		out.Topic = m.Topics[i].Topic
@@ -51,7 +54,7 @@ func (d *deleted) read(x *kind.Step, g *Group, m *kmsg.DeleteShareGroupOffsetsRe
 		if t := find(x.Image, out.Topic); t != nil {
 			out.TopicID = t.ID
 		}
-		if slices.ContainsFunc(all, func(p partition) bool { return p.Topic == out.TopicID }) {
+		if known[out.TopicID] {
 			wanted[out.TopicID] = true
 		} else {
 			out.ErrorCode, out.ErrorMessage = kerr.UnknownTopicOrPartition.Code, reasonOf(kerr.UnknownTopicOrPartition)
@@ -95,9 +98,9 @@ func (g *Group) cleared(x *kind.Step, q *question) (failed map[metadata.TopicID]
 	if g.Gone {
 		return failed
 	}
-	next := g.topics.edit()
+	next, asked := g.topics.edit(), countsOf(q.parts)
 	next.deleting = slices.DeleteFunc(slices.Clone(next.deleting), func(id metadata.TopicID) bool {
-		return failed[id] == nil && slices.ContainsFunc(q.parts, func(p partition) bool { return p.Topic == id })
+		return failed[id] == nil && asked[id] > 0
 	})
 	x.Write(next.record(g.ID))
 	return failed
@@ -105,7 +108,7 @@ func (g *Group) cleared(x *kind.Step, q *question) (failed map[metadata.TopicID]
 
 func (d *deleted) done(x *kind.Step, g *Group, q *question) {
 	x.Waiting -= d.bytes
-	failed := g.cleared(x, q)
+	failed, asked := g.cleared(x, q), countsOf(q.parts)
 	changed := counted{}
 	for i := range d.resp.Topics {
 		t := &d.resp.Topics[i]
@@ -114,10 +117,8 @@ func (d *deleted) done(x *kind.Step, g *Group, q *question) {
 		case err != nil:
 			t.ErrorCode, t.ErrorMessage = err.Code, reasonOf(err)
 		default:
-			for _, p := range q.parts {
-				if p.Topic == t.TopicID {
-					changed.add(t.Topic)
-				}
+			for range asked[t.TopicID] {
+				changed.add(t.Topic)
 			}
 		}
 	}

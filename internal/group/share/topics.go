@@ -82,12 +82,13 @@ func (t *topics) record(group string) *schema.ShareTopicsRecord {
 // begin notes that the share coordinator is asked to initialize partitions.
 func (t *topics) begin(parts []partition, image *metadata.Image) {
 	t.initializing = union(t.initializing, parts)
+	asked := countsOf(parts)
 	for _, p := range parts {
 		if topic := image.TopicByID(p.Topic); topic != nil {
 			t.names[p.Topic] = topic.Name
 		}
-		t.deleting = slices.DeleteFunc(slices.Clone(t.deleting), func(id metadata.TopicID) bool { return id == p.Topic })
 	}
+	t.deleting = slices.DeleteFunc(slices.Clone(t.deleting), func(id metadata.TopicID) bool { return asked[id] > 0 })
 }
 
 // end notes that it has, or has not, done so.
@@ -150,6 +151,15 @@ func idsOf(parts []partition) (out []metadata.TopicID) {
 		}
 	}
 	return out
+}
+
+// countsOf says how many of the partitions each topic has.
+func countsOf(parts []partition) map[metadata.TopicID]int {
+	n := map[metadata.TopicID]int{}
+	for _, p := range parts {
+		n[p.Topic]++
+	}
+	return n
 }
 
 func has(list []partition, p partition) bool {
