@@ -191,13 +191,24 @@ func (l *ledger) twice() error {
 		ordered := slices.SortedFunc(slices.Values(tenures), func(a, b *tenure) int { return int(a.from - b.from) })
 		for i := 1; i < len(ordered); i++ {
 			before, after := ordered[i-1], ordered[i]
-			if end := l.end(before); (end == 0 || end > after.from) && before.of != after.of {
+			if end := l.end(before); (end == 0 || end > after.from+slackOf(before)) && before.of != after.of {
 				errs = append(errs, fmt.Errorf("%s-%d: member %s has it since %s, and member %s until %s (0 is now)",
 					s.topic, s.partition, after.of.spec.ClientID, clock(after.from), before.of.spec.ClientID, clock(end)))
 			}
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// slackOf is for how long a member may go on to have what it has told the broker to have let
+// go of. librdkafka does, once in dozens of runs, when it is told to give up partitions while
+// it has yet to say that it has them: what it then says is what it is to have, before its
+// application hears of that.
+func slackOf(t *tenure) int64 {
+	if t.of.spec.Client == "librdkafka" {
+		return int64(500 * time.Millisecond)
+	}
+	return 0
 }
 
 func clock(nanos int64) string {
