@@ -20,8 +20,11 @@ func TestTheFirstFetchLoadsAndWhoWaitsIsWoken(t *testing.T) {
 		defer wait.End()
 		f := plainFetch
 		f.Member, f.Wait = "m", wait
+		loading := make(chan struct{})
+		w.coord.gate = loading
 		got := w.l.Acquire(t.Context(), w.in(), f)
 		assert.Equal(t, show(&got), "", "before it is loaded")
+		close(loading)
 		<-wait.C
 		got = w.l.Acquire(t.Context(), w.in(), f)
 		assert.Equal(t, show(&got), "0-2", "after")
@@ -37,7 +40,10 @@ func TestALoadAloneWakesWhoWaits(t *testing.T) {
 		defer wait.End()
 		f := plainFetch
 		f.Member, f.Wait = "m", wait
+		loading := make(chan struct{})
+		w.coord.gate = loading
 		w.l.Acquire(t.Context(), w.of("h"), f)
+		close(loading)
 		began := time.Now()
 		select {
 		case <-wait.C:
@@ -327,15 +333,16 @@ func TestAWindowThatGoesIntoUseJustBeforeItIsDroppedIsKept(t *testing.T) {
 		w.append(6)
 		assert.Equal(t, w.fetch("m", most(3)), "0-2")
 		assert.Equal(t, w.ack("m", window.Accept, 0, 2), "ok")
+		synctest.Wait() // What was acknowledged is stored.
 		w.members.Delete("g")
-		w.asked = func() { // Too late for the answer.
-			w.asked = nil
+		asked := func() { // Too late for the answer.
 			f := plainFetch
 			f.Member = "n"
 			got := w.l.Acquire(t.Context(), w.in(), f)
 			assert.Equal(t, show(&got), "3-5")
 			w.members.Store("g", true)
 		}
+		w.asked.Store(&asked)
 		w.leave("m")
 		assert.Equal(t, w.ack("n", window.Accept, 3, 5), "ok", "what was acquired meanwhile")
 	})

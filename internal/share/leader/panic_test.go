@@ -13,8 +13,11 @@ func TestAPanicInTheBackgroundDropsTheSharePartitionAlone(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.append(3)
 		w.coord.panics(1)
-		assert.Equal(t, w.fetch("m"), "", "while it is loaded")
-		assert.Equal(t, w.fetch("m"), "0-2", "when it is loaded again")
+		got := w.fetch("m")
+		if got == "" { // The load ended later than the fetch.
+			got = w.fetch("m")
+		}
+		assert.Equal(t, got, "0-2", "when it is loaded again")
 		w.coord.panics(1)
 		assert.Equal(t, w.ack("m", window.Accept, 0, 1), "UNKNOWN_SERVER_ERROR", "what was to be stored")
 		synctest.Wait()

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,8 +39,8 @@ type world struct {
 	epoch   int32
 	set     Settings
 	coord   *coordinator
-	members sync.Map // groups that have sessions
-	asked   func()   // called once it is decided whether a group has one
+	members sync.Map               // groups that have sessions
+	asked   atomic.Pointer[func()] // called once it is decided whether a group has one
 	logs    *gatedStore
 }
 
@@ -128,8 +129,8 @@ func inWorld(t *testing.T, do func(w *world)) {
 			Ask: w.coord.ask, Settings: func(string) Settings { return w.set }, Logger: slog.New(slog.DiscardHandler),
 			InUse: func(group string) bool {
 				_, ok := w.members.Load(group)
-				if w.asked != nil {
-					w.asked()
+				if asked := w.asked.Swap(nil); asked != nil {
+					(*asked)()
 				}
 				return ok
 			},
