@@ -201,12 +201,12 @@ func (l *ledger) twice() error {
 }
 
 // slackOf is for how long a member may go on to have what it has told the broker to have let
-// go of. librdkafka does, once in dozens of runs, when it is told to give up partitions while
-// it has yet to say that it has them: what it then says is what it is to have, before its
-// application hears of that.
+// go of. librdkafka seems to do so, once in dozens of runs, when it is told to give up
+// partitions that it has only just got: it may not have said yet that it has them, and what
+// it then says is what it is to have, before its application hears of that.
 func slackOf(t *tenure) int64 {
-	if t.of.spec.Client == "librdkafka" {
-		return int64(500 * time.Millisecond)
+	if t.of.spec.Client == "librdkafka" && t.to != 0 && !t.lost && t.to-t.from < int64(time.Second) {
+		return int64(100 * time.Millisecond)
 	}
 	return 0
 }
