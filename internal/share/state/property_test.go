@@ -79,6 +79,7 @@ type known struct {
 	start         int64
 	completed     int32
 	offsets       map[int64]said
+	begun         int64 // where in the log
 }
 
 // world is brokers, log and clock around a shard.
@@ -161,9 +162,9 @@ func (w *world) initialize(t *rapid.T) {
 		want = 3
 	case was != nil && was.state > p.StateEpoch:
 		want = 124
-	case was != nil && was.state == p.StateEpoch && (p.StartOffset < 0 || p.StartOffset == was.start):
+	case was != nil && was.state == p.StateEpoch && (p.StartOffset < 0 || p.StartOffset == was.start || w.isWritten(k, was.begun)):
 	default:
-		is := &known{state: p.StateEpoch, start: p.StartOffset, completed: -1, offsets: map[int64]said{}}
+		is := &known{state: p.StateEpoch, start: p.StartOffset, completed: -1, offsets: map[int64]said{}, begun: w.next}
 		if is.start >= 0 {
 			is.completed = 0
 		}
@@ -175,6 +176,22 @@ func (w *world) initialize(t *rapid.T) {
 	if got := w.ask(t, m).(*kmsg.InitializeShareGroupStateResponse).Topics[0].Partitions[0]; got.ErrorCode != want || got.Partition != k.Partition {
 		t.Fatalf("%v: %+v, want %d", k, got, want)
 	}
+}
+
+// isWritten says whether there is a record of a share partition behind the one that began it.
+func (w *world) isWritten(k Key, begun int64) bool {
+	return slices.ContainsFunc(w.log, func(r machine.StoredRecord) bool {
+		if r.Offset <= begun {
+			return false
+		}
+		switch r := r.Record.(type) {
+		case *schema.ShareSnapshotRecord:
+			return k == Key{Group: r.Group, Topic: r.Topic, Partition: r.Partition}
+		case *schema.ShareUpdateRecord:
+			return k == Key{Group: r.Group, Topic: r.Topic, Partition: r.Partition}
+		}
+		return false
+	})
 }
 
 // refused is the error for a leader; 0 if there is none.
@@ -212,7 +229,7 @@ func (w *world) write(t *rapid.T) {
 	case p.StateEpoch > is.state && p.StartOffset < 0:
 		want = 42
 	case p.StateEpoch > is.state:
-		is = &known{state: p.StateEpoch, leader: max(is.leader, p.LeaderEpoch), start: p.StartOffset, completed: p.DeliveryCompleteCount, offsets: map[int64]said{}}
+		is = &known{state: p.StateEpoch, leader: max(is.leader, p.LeaderEpoch), start: p.StartOffset, completed: p.DeliveryCompleteCount, offsets: map[int64]said{}, begun: w.next - 1}
 		say(is.offsets, runs, is.start)
 		w.want[k] = is
 	default:

@@ -138,10 +138,12 @@ func (x *step) update(k Key, p *state, u *schema.ShareUpdate) *kerr.Error {
 	return x.store(k, &schema.ShareUpdateRecord{Group: k.Group, Topic: k.Topic, Partition: k.Partition, Value: u})
 }
 
-// snapshot is the next snapshot of a share partition.
+// snapshot is the next snapshot of a share partition. It is later than the moment in which the
+// share partition was begun, so that one tells it from the first.
 func (x *step) snapshot(k Key, v schema.ShareSnapshot) *schema.ShareSnapshotRecord {
 	v.SnapshotEpoch++
 	v.WriteTimestamp = x.now.UnixMilli()
+	v.CreateTimestamp = min(v.CreateTimestamp, v.WriteTimestamp-1)
 	return &schema.ShareSnapshotRecord{Group: k.Group, Topic: k.Topic, Partition: k.Partition, Value: &v}
 }
 
