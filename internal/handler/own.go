@@ -26,7 +26,9 @@ func (h *Handler) Do(ctx context.Context, req kmsg.Request) (kmsg.Response, erro
 	case *kmsg.AddPartitionsToTxnRequest, *kmsg.WriteTxnMarkersRequest,
 		*kmsg.ReadShareGroupStateRequest, *kmsg.WriteShareGroupStateRequest:
 	default:
-		mine = kmsg.RequestForKey(req.Key())
+		if mine = protocol.NewRequest(req.Key()); mine == nil {
+			return nil, fmt.Errorf("%s is not for this broker itself", kmsg.NameForKey(req.Key()))
+		}
 		mine.SetVersion(req.GetVersion())
 		if err := mine.ReadFrom(req.AppendTo(nil)); err != nil {
 			return nil, fmt.Errorf("a request of our own: %w", err)

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/assert"
+	"muster/internal/protocol"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write what a test finds out of date")
@@ -28,6 +29,23 @@ func TestTableIsSortedAndWithinWhatKmsgKnows(t *testing.T) {
 			t.Errorf("%s has not exactly one handler", e.Name())
 		}
 	}
+}
+
+// TestRequestsAreThoseOfTheTable compares what can be decoded with what is served. Brokers ask
+// themselves for producer ids, and streams groups are only in the table of some builds.
+func TestRequestsAreThoseOfTheTable(t *testing.T) {
+	for key := range int16(200) {
+		req := protocol.NewRequest(key)
+		switch {
+		case req == nil:
+			assert.True(t, entryForBroker(key) == nil, "%s is served, and package protocol cannot decode it", kmsg.NameForKey(key))
+		case req.Key() != key:
+			t.Errorf("the request of key %d is %T", key, req)
+		case !slices.Contains([]int16{67, 88, 89}, key):
+			assert.True(t, entryForBroker(key) != nil, "package protocol has %T, which is not served", req)
+		}
+	}
+	assert.True(t, protocol.NewRequest(-1) == nil, "there is a request of key -1")
 }
 
 // compatibility renders the document from the table.

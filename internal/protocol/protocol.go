@@ -117,7 +117,7 @@ func (r *Request) Decode() (kmsg.Request, error) {
 		return nil, fmt.Errorf("%s v%d: %w", kmsg.NameForKey(r.Key), r.Version, err)
 	}
 	r.Body = r.Body[:len(r.Body)-len(rest)]
-	req := kmsg.RequestForKey(r.Key)
+	req := NewRequest(r.Key)
 	req.SetVersion(r.Version)
 	if err := req.ReadFrom(r.Body); err != nil {
 		return nil, fmt.Errorf("%s v%d: %w", kmsg.NameForKey(r.Key), r.Version, err)

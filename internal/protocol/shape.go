@@ -54,14 +54,10 @@ const (
 // tagged lists the fields that are not in the layout but among the tags, where
 // they are looked over as opaque bytes.
 var tagged = map[string]bool{
-	"FetchRequest.ClusterID":                                true,
-	"FetchRequest.ReplicaState":                             true,
-	"FetchRequestTopicPartition.ReplicaDirectoryID":         true,
-	"FetchRequestTopicPartition.HighWatermark":              true,
-	"FetchSnapshotRequest.ClusterID":                        true,
-	"FetchSnapshotRequestTopicPartition.ReplicaDirectoryID": true,
-	"BrokerHeartbeatRequest.OfflineLogDirs":                 true,
-	"BrokerHeartbeatRequest.CordonedLogDirs":                true,
+	"FetchRequest.ClusterID":                        true,
+	"FetchRequest.ReplicaState":                     true,
+	"FetchRequestTopicPartition.ReplicaDirectoryID": true,
+	"FetchRequestTopicPartition.HighWatermark":      true,
 }
 
 // shapes has the shapes that were found out, by API key and version.
@@ -85,7 +81,7 @@ func shapeOf(key, version int16) *shape {
 type prober struct{ root kmsg.Request }
 
 func probe(key, version int16) *shape {
-	req := kmsg.RequestForKey(key)
+	req := NewRequest(key)
 	req.SetVersion(version)
 	req.(interface{ Default() }).Default()
 	p := prober{root: req}
