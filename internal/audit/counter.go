@@ -3,7 +3,7 @@ package audit
 import (
 	"cmp"
 	"maps"
-	"slices"
+	"sort"
 	"strings"
 	"time"
 )
@@ -149,9 +149,10 @@ func (c *Counter) Due(now time.Time, all bool) []Entry {
 	for _, p := range c.pools {
 		out = append(out, p.due(now, all)...)
 	}
-	slices.SortFunc(out, func(a, b Entry) int {
+	sort.Slice(out, func(i, j int) bool {
+		a, b := &out[i], &out[j]
 		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Principal, b.Principal),
-			cmp.Compare(a.Host, b.Host), cmp.Compare(a.Operation, b.Operation), cmp.Compare(a.name(), b.name()))
+			cmp.Compare(a.Host, b.Host), cmp.Compare(a.Operation, b.Operation), cmp.Compare(a.name(), b.name())) < 0
 	})
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -50,8 +51,9 @@ func (e *Edit) Index() *Index {
 		}
 	}
 
-	slices.SortFunc(changes, func(a, b change) int {
-		return cmp.Or(strings.Compare(string(a.rule.Principal), string(b.rule.Principal)), byPattern(a, b))
+	sort.Slice(changes, func(i, j int) bool {
+		a, b := changes[i], changes[j]
+		return cmp.Or(cmp.Compare(a.rule.Principal, b.rule.Principal), byPattern(a, b)) < 0
 	})
 	for part := range runs(changes, func(a, b change) bool { return a.rule.Principal == b.rule.Principal }) {
 		principal := part[0].rule.Principal
@@ -67,7 +69,7 @@ func (e *Edit) Index() *Index {
 	for i, c := range changes {
 		changes[i].rule = Rule{Type: c.rule.Type, Pattern: c.rule.Pattern, Name: c.rule.Name, Host: AnyHost}
 	}
-	slices.SortFunc(changes, byPattern)
+	sort.Slice(changes, func(i, j int) bool { return byPattern(changes[i], changes[j]) < 0 })
 	next.named = next.named.with(changes)
 	return &next
 }

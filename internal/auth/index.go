@@ -3,6 +3,7 @@ package auth
 import (
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -82,7 +83,7 @@ func (x *Index) Rules(f Filter) []Rule {
 			out = append(out, r)
 		}
 	}
-	slices.SortFunc(out, compare)
+	sort.Slice(out, func(i, j int) bool { return compare(out[i], out[j]) < 0 })
 	return out
 }
 

@@ -1,10 +1,9 @@
 package broker
 
 import (
-	"cmp"
 	"net"
 	"net/http"
-	"slices"
+	"sort"
 	"strconv"
 
 	"muster/internal/metadata/config"
@@ -75,7 +74,7 @@ func (m measured) Cluster() metrics.Cluster {
 		}
 		c.Brokers = append(c.Brokers, broker)
 	}
-	slices.SortFunc(c.Brokers, func(a, b metrics.Broker) int { return cmp.Compare(a.ID, b.ID) })
+	sort.Slice(c.Brokers, func(i, j int) bool { return c.Brokers[i].ID < c.Brokers[j].ID })
 	switch {
 	case b.up.Load():
 		c.State = metrics.Running

@@ -5,9 +5,9 @@
 package handler
 
 import (
-	"cmp"
 	"context"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -52,6 +52,6 @@ func (h *Handler) listGroups(ctx context.Context, c *call) (kmsg.Response, error
 	if !c.seesCluster(auth.Describe) {
 		resp.Groups = slices.DeleteFunc(resp.Groups, func(g kmsg.ListGroupsResponseGroup) bool { return !c.sees(auth.Describe, auth.Group, g.Group) })
 	}
-	slices.SortFunc(resp.Groups, func(a, b kmsg.ListGroupsResponseGroup) int { return cmp.Compare(a.Group, b.Group) })
+	sort.Slice(resp.Groups, func(i, j int) bool { return resp.Groups[i].Group < resp.Groups[j].Group })
 	return resp, nil
 }

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"slices"
+	"sort"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -75,8 +76,8 @@ func (h *Handler) listTransactions(ctx context.Context, c *call) (kmsg.Response,
 			resp.ErrorCode = kerr.CoordinatorLoadInProgress.Code
 		}
 	}
-	slices.SortFunc(resp.TransactionStates, func(a, b kmsg.ListTransactionsResponseTransactionState) int {
-		return cmp.Compare(a.TransactionalID, b.TransactionalID)
+	sort.Slice(resp.TransactionStates, func(i, j int) bool {
+		return resp.TransactionStates[i].TransactionalID < resp.TransactionStates[j].TransactionalID
 	})
 	return resp, nil
 }

@@ -11,6 +11,7 @@ import (
 	"encoding/base64"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 
 	"muster/internal/auth"
@@ -216,7 +217,7 @@ func (e *Edit) SetBrokerConfig(set map[string]string) {
 func (e *Edit) PutBroker(b Broker) {
 	e.RemoveBroker(b.ID)
 	e.next.Brokers = append(e.next.Brokers, b)
-	slices.SortFunc(e.next.Brokers, func(a, b Broker) int { return int(a.ID) - int(b.ID) })
+	sort.Slice(e.next.Brokers, func(i, j int) bool { return e.next.Brokers[i].ID < e.next.Brokers[j].ID })
 	e.next.Controller = e.next.Brokers[0].ID
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"sort"
 )
 
 // The keys of quotas: those of users and clients, and the one of addresses.
@@ -75,7 +76,9 @@ func (q *Quotas) Entities() []QuotaEntity {
 	if q == nil {
 		return nil
 	}
-	return slices.SortedFunc(maps.Keys(q.of), QuotaEntity.compare)
+	out := slices.Collect(maps.Keys(q.of))
+	sort.Slice(out, func(i, j int) bool { return out[i].compare(out[j]) < 0 })
+	return out
 }
 
 // Len returns how many entities have quotas.

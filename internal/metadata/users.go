@@ -2,9 +2,9 @@ package metadata
 
 import (
 	"bytes"
-	"cmp"
 	"maps"
 	"slices"
+	"sort"
 	"strconv"
 )
 
@@ -160,6 +160,6 @@ func sortedCredentials(list []Credential) []Credential {
 	for i, c := range list {
 		out[i] = c.clone()
 	}
-	slices.SortStableFunc(out, func(a, b Credential) int { return cmp.Compare(a.Hash, b.Hash) })
+	sort.SliceStable(out, func(i, j int) bool { return out[i].Hash < out[j].Hash })
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"iter"
 	"slices"
+	"sort"
 
 	"muster/internal/metadata"
 	"muster/internal/watch/lag"
@@ -29,7 +30,7 @@ func (x *pass) locate(g *Group) {
 		}
 	}
 	if inOrder := func(a, b ownedPart) int { return a.compare(b.Part) }; !slices.IsSortedFunc(x.owned, inOrder) {
-		slices.SortStableFunc(x.owned, inOrder)
+		sort.SliceStable(x.owned, func(i, j int) bool { return inOrder(x.owned[i], x.owned[j]) < 0 })
 	}
 	// Where two have a partition, because one has yet to let go of it, either will do.
 	x.owned = slices.CompactFunc(x.owned, func(a, b ownedPart) bool { return a.Part == b.Part })

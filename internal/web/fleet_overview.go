@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 
 	"muster/internal/watch/explain"
 	"muster/internal/web/fleet"
@@ -37,8 +38,9 @@ func (a *api) overview(c *call, q *OverviewQuery) (*Overview, error) {
 // worstOf returns the first of some groups in the order of ownOverview. One that two
 // brokers tell of has just moved, and is told once.
 func worstOf(rows []NeedyRow, limit int) []NeedyRow {
-	slices.SortStableFunc(rows, func(x, y NeedyRow) int {
-		return cmp.Or(cmp.Compare(rank(x.Findings), rank(y.Findings)), -cmp.Compare(max(x.LagSeconds, 0), max(y.LagSeconds, 0)), -cmp.Compare(x.Name, y.Name))
+	sort.SliceStable(rows, func(i, j int) bool {
+		x, y := &rows[i], &rows[j]
+		return cmp.Or(cmp.Compare(rank(x.Findings), rank(y.Findings)), -cmp.Compare(max(x.LagSeconds, 0), max(y.LagSeconds, 0)), -cmp.Compare(x.Name, y.Name)) < 0
 	})
 	told := map[string]bool{}
 	rows = slices.DeleteFunc(rows, func(r NeedyRow) bool {

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -211,7 +212,7 @@ func mergePages[T any](rows []keyedRow[T], pages []keys, reverse bool, limit int
 		}
 		return out
 	}
-	slices.SortStableFunc(rows, func(x, y keyedRow[T]) int { return compare(x.key, y.key) })
+	sort.SliceStable(rows, func(i, j int) bool { return compare(rows[i].key, rows[j].key) < 0 })
 	more, horizon := false, ""
 	for _, p := range pages {
 		if !p.more || len(p.keys) == 0 {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -181,7 +182,7 @@ func (a *api) journal(c *call, q *JournalSearch) (*Journal, error) {
 
 // latestOf puts entries into order of time, keeps the latest, and says whether there were more.
 func latestOf(entries []JournalEntry, limit int) (latest []JournalEntry, more bool) {
-	slices.SortStableFunc(entries, func(x, y JournalEntry) int { return x.Time.Compare(y.Time) })
+	sort.SliceStable(entries, func(i, j int) bool { return entries[i].Time.Before(entries[j].Time) })
 	return entries[max(len(entries)-limit, 0):], len(entries) > limit
 }
 
@@ -248,6 +249,6 @@ func addJournal(ctx context.Context, p *facts.JournalPage, theirs *Journal) erro
 		}
 		p.Entries = append(p.Entries, e)
 	}
-	slices.SortStableFunc(p.Entries, func(x, y explain.Entry) int { return x.Time.Compare(y.Time) })
+	explain.SortEntries(p.Entries)
 	return ctx.Err()
 }

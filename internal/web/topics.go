@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"sort"
 	"strings"
 
 	"muster/internal/auth"
@@ -55,7 +56,7 @@ func (a *api) topics(c *call, q *TopicsQuery) (*TopicList, error) {
 		}
 		return out
 	}
-	slices.SortFunc(rows, func(x, y TopicRow) int { return order(&x, &y) })
+	sort.Slice(rows, func(i, j int) bool { return order(&rows[i], &rows[j]) < 0 })
 	if q.After != "" {
 		after, ok := readCursor(q.After)
 		if !ok {
@@ -334,7 +335,7 @@ func (a *api) topic(c *call, _ *None) (*TopicDetail, error) {
 		}
 		mergeTopic(own, t.node, t.answer)
 	}
-	slices.SortStableFunc(own.Groups, func(x, y TopicGroup) int { return cmp.Compare(x.Name, y.Name) })
+	sort.SliceStable(own.Groups, func(i, j int) bool { return own.Groups[i].Name < own.Groups[j].Name })
 	own.Groups = slices.CompactFunc(own.Groups, func(x, y TopicGroup) bool { return x.Name == y.Name }) // One that has just moved.
 	if over := len(own.Groups) - maxTopicGroups; over > 0 {
 		own.Groups, own.MoreGroups = own.Groups[:maxTopicGroups], own.MoreGroups+over

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+	"sort"
 	"strconv"
 )
 
@@ -45,8 +46,9 @@ func ShapesOf(credentials []Credential) []Shape {
 
 // bounded returns the first shapes, in an order that does not depend on users.
 func bounded(shapes []Shape) []Shape {
-	slices.SortFunc(shapes, func(a, b Shape) int {
-		return cmp.Or(cmp.Compare(a.Iterations, b.Iterations), cmp.Compare(a.Length, b.Length))
+	sort.Slice(shapes, func(i, j int) bool {
+		a, b := &shapes[i], &shapes[j]
+		return cmp.Or(cmp.Compare(a.Iterations, b.Iterations), cmp.Compare(a.Length, b.Length)) < 0
 	})
 	return shapes[:min(len(shapes), maxShapes)]
 }

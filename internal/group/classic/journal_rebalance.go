@@ -1,8 +1,8 @@
 package classic
 
 import (
-	"cmp"
 	"slices"
+	"sort"
 	"time"
 
 	"muster/internal/group/kind"
@@ -95,7 +95,7 @@ func (r *Rebalance) joined(g *Group, now time.Time) {
 			all = append(all, journal.Late{Who: m.Who(), Waited: waited})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b journal.Late) int { return cmp.Compare(b.Waited, a.Waited) })
+	sort.SliceStable(all, func(i, j int) bool { return all[i].Waited > all[j].Waited })
 	r.slowest = all[:min(len(all), kind.MaxSlowest)]
 }
 

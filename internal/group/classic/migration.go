@@ -3,7 +3,7 @@ package classic
 import (
 	"maps"
 	"slices"
-	"strings"
+	"sort"
 
 	"muster/internal/group/kind"
 	"muster/internal/group/schema"
@@ -118,7 +118,7 @@ func (g *Group) Migrants() []Migrant {
 	for m := g.Members.First; m != nil; m = m.Next {
 		out = append(out, Migrant{m.ID, m.subscription(g.Protocol), m.Assigned})
 	}
-	slices.SortFunc(out, func(a, b Migrant) int { return strings.Compare(a.ID, b.ID) })
+	sort.Slice(out, func(i, j int) bool { return out[i].ID < out[j].ID })
 	return out
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"sort"
 
 	"muster/internal/group/kind"
 	"muster/internal/group/schema"
@@ -32,8 +33,9 @@ func moves(before *schema.Group, g *Group) (list []journal.Move, count, partitio
 	for _, tp := range sortedPartitions(old) {
 		list = append(list, journal.Move{Topic: tp.Topic, Partition: tp.Partition, From: old[tp]})
 	}
-	slices.SortStableFunc(list, func(a, b journal.Move) int {
-		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
+	sort.SliceStable(list, func(i, j int) bool {
+		a, b := &list[i], &list[j]
+		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition)) < 0
 	})
 	return list[:min(len(list), kind.MaxMoves)], len(list), partitions
 }

@@ -3,6 +3,7 @@ package consumer
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"time"
 
 	"muster/internal/group/kind"
@@ -156,7 +157,7 @@ func (d *differences) revoke(r *revoking) journal.Revoke {
 
 // sharesOf lists who is to have more or less, the largest differences first.
 func (d *differences) sharesOf() (out []journal.Share) {
-	slices.SortStableFunc(d.shares, func(a, b share) int { return cmp.Compare(b.differs(), a.differs()) })
+	sort.SliceStable(d.shares, func(i, j int) bool { return d.shares[i].differs() > d.shares[j].differs() })
 	for _, s := range d.shares[:min(len(d.shares), kind.MaxTriggers)] {
 		out = append(out, journal.Share{Who: modern.Who(s.mem), Before: s.before, After: s.after})
 	}
@@ -174,8 +175,9 @@ func (g *Group) NoteTarget(x *kind.Step, made modern.Job[Partition]) {
 		assigned[t.ID] = true
 	}
 	d := g.differences(x, assigned)
-	slices.SortStableFunc(d.moves, func(a, b journal.Move) int {
-		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
+	sort.SliceStable(d.moves, func(i, j int) bool {
+		a, b := &d.moves[i], &d.moves[j]
+		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition)) < 0
 	})
 	e := g.Entry(x, journal.KindTarget)
 	e.Protocol = made.Assignor()

@@ -1,8 +1,7 @@
 package modern
 
 import (
-	"cmp"
-	"slices"
+	"sort"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -172,7 +171,7 @@ func addSlowest(list []journal.Late, who journal.Who, took time.Duration) []jour
 		return list
 	}
 	list = append(list, journal.Late{Who: who, Waited: took})
-	slices.SortStableFunc(list, func(a, b journal.Late) int { return cmp.Compare(b.Waited, a.Waited) })
+	sort.SliceStable(list, func(i, j int) bool { return list[i].Waited > list[j].Waited })
 	return list[:min(len(list), kind.MaxSlowest)]
 }
 

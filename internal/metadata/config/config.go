@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -155,7 +156,7 @@ type table struct {
 }
 
 func newTable(defs []Def) *table {
-	slices.SortFunc(defs, func(a, b Def) int { return strings.Compare(a.Name, b.Name) })
+	sort.Slice(defs, func(i, j int) bool { return defs[i].Name < defs[j].Name })
 	t := &table{defs: defs, byName: make(map[string]*Def, len(defs))}
 	for i := range defs {
 		if t.byName[defs[i].Name] != nil {

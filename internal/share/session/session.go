@@ -16,7 +16,7 @@ package session
 
 import (
 	"cmp"
-	"slices"
+	"sort"
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -188,8 +188,9 @@ func (s *Sessions) Disconnect(c *Conn) []Key {
 		s.remove(n)
 		ended = append(ended, n.key)
 	}
-	slices.SortFunc(ended, func(a, b Key) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Member, b.Member))
+	sort.Slice(ended, func(i, j int) bool {
+		a, b := &ended[i], &ended[j]
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Member, b.Member)) < 0
 	})
 	return ended
 }

@@ -1,8 +1,8 @@
 package window
 
 import (
-	"cmp"
 	"slices"
+	"sort"
 )
 
 // Load returns a window as it was stored. Start is where it begins, by the group's settings
@@ -14,7 +14,7 @@ import (
 func Load(set Settings, epochs Epochs, sparse bool, start int64, batches []StateBatch) *Partition {
 	p := &Partition{set: set, epochs: epochs, sparse: sparse, start: start, next: start, writes: map[uint64]span{}}
 	batches = slices.Clone(batches)
-	slices.SortStableFunc(batches, func(a, b StateBatch) int { return cmp.Compare(a.First, b.First) })
+	sort.SliceStable(batches, func(i, j int) bool { return batches[i].First < batches[j].First })
 	for _, b := range batches {
 		b.First = max(b.First, p.next) // No two are of one offset, by right.
 		if b.First > b.Last {

@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"strings"
+	"sort"
 	"sync"
 	"time"
 
@@ -88,7 +88,7 @@ func (s *Store) stopQuickly(logs []*log) error {
 	if known, err := s.allKnown(logs); len(errs) > 0 || !known {
 		return errors.Join(append(errs, err)...) // The next start is one after a crash.
 	}
-	slices.SortFunc(left, func(a, b leftLog) int { return strings.Compare(a.Name, b.Name) })
+	sort.Slice(left, func(i, j int) bool { return left[i].Name < left[j].Name })
 	note.Logs = left
 	b, err := json.Marshal(note)
 	if err == nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -315,7 +316,9 @@ func (c *conversion) place(ctx context.Context, places placed) (*summary, error)
 	for id := range places {
 		ids = append(ids, id)
 	}
-	slices.SortFunc(ids, func(a, b entryID) int { return cmp.Or(cmp.Compare(a.ms, b.ms), cmp.Compare(a.seq, b.seq)) })
+	sort.Slice(ids, func(i, j int) bool {
+		return cmp.Or(cmp.Compare(ids[i].ms, ids[j].ms), cmp.Compare(ids[i].seq, ids[j].seq)) < 0
+	})
 	s := &summary{maxTimestamp: -1}
 	for at := int64(0); at < c.last.next; {
 		cmd := c.store.client.B().Xrange().Key(c.keys.conversion).Start(decimal(at + 1)).End("+").Count(loadEntries).Build()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -163,7 +164,7 @@ func (l *log) Producers(context.Context) ([]store.Producer, int64, error) {
 		p.Batches = slices.Clone(p.Batches)
 		out = append(out, p.Producer)
 	}
-	slices.SortFunc(out, func(a, b store.Producer) int { return int(min(max(a.ID-b.ID, -1), 1)) })
+	sort.Slice(out, func(i, j int) bool { return out[i].ID < out[j].ID })
 	return out, l.tail.next, nil
 }
 

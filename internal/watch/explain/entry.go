@@ -3,6 +3,7 @@ package explain
 import (
 	"encoding/json"
 	"slices"
+	"sort"
 	"time"
 
 	"muster/internal/journal"
@@ -20,6 +21,11 @@ func ReadEntry(value []byte) (Entry, error) {
 	e := Entry{Raw: value}
 	err := json.Unmarshal(value, &e.Entry)
 	return e, err
+}
+
+// SortEntries puts entries into the order of their times.
+func SortEntries(entries []Entry) {
+	sort.SliceStable(entries, func(i, j int) bool { return entries[i].Time.Before(entries[j].Time) })
 }
 
 // expiredNew is what expired means of a member that was in its first JoinGroup.

@@ -1,9 +1,9 @@
 package explain
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"time"
 
 	"muster/internal/journal"
@@ -76,7 +76,7 @@ func (e *Evidence) stuckPartitions() []Finding {
 			stuck = append(stuck, p)
 		}
 	}
-	slices.SortStableFunc(stuck, func(a, b groupview.Partition) int { return cmp.Compare(*b.LagSeconds, *a.LagSeconds) })
+	sort.SliceStable(stuck, func(i, j int) bool { return *stuck[i].LagSeconds > *stuck[j].LagSeconds })
 	var out []Finding
 	for i, p := range stuck {
 		if i == words.Named {

@@ -1,10 +1,9 @@
 package explain
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"slices"
+	"sort"
 	"time"
 
 	"muster/internal/watch/groupview"
@@ -31,7 +30,7 @@ func (e *Evidence) stoodStill() []Finding {
 			stuck = append(stuck, p)
 		}
 	}
-	slices.SortStableFunc(stuck, func(a, b lag.PartitionLag) int { return cmp.Compare(b.Seconds, a.Seconds) })
+	sort.SliceStable(stuck, func(i, j int) bool { return stuck[i].Seconds > stuck[j].Seconds })
 	var out []Finding
 	for i := range stuck[:min(len(stuck), words.Named)] {
 		p := &stuck[i]

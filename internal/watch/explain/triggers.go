@@ -1,9 +1,9 @@
 package explain
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 
 	"muster/internal/journal"
 	"muster/internal/words"
@@ -125,7 +125,8 @@ func unknown(_ *Entry, t *triggers) string {
 
 // counts words how often each kind was, of those that are worth counting.
 func counts(kinds map[journal.TriggerKind]int) (out []string) {
-	sorted := slices.SortedFunc(slices.Values(Triggers), func(a, b TriggerKind) int { return cmp.Compare(a.nth, b.nth) })
+	sorted := slices.Clone(Triggers)
+	sort.Slice(sorted, func(i, j int) bool { return sorted[i].nth < sorted[j].nth })
 	for _, k := range sorted {
 		if n := kinds[k.Kind]; n > 0 && k.nth > 0 {
 			out = append(out, fmt.Sprintf("%s: %d", k.noun, n))

@@ -1,8 +1,8 @@
 package groupview
 
 import (
-	"cmp"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -27,7 +27,7 @@ func FromConsumer(g *kmsg.ConsumerGroupDescribeResponseGroup) Group {
 		member.add(journal.MemberStatusOf(&m.UnknownTags))
 		out.Members = append(out.Members, member)
 	}
-	slices.SortFunc(out.Members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
+	sortMembers(out.Members)
 	return out
 }
 
@@ -58,6 +58,14 @@ func assignedOf(a kmsg.Assignment) []Assigned {
 	for _, t := range a.TopicPartitions {
 		out = append(out, Assigned{Topic: t.Topic, Partitions: slices.Sorted(slices.Values(t.Partitions))})
 	}
-	slices.SortFunc(out, func(a, b Assigned) int { return cmp.Compare(a.Topic, b.Topic) })
+	sortAssigned(out)
 	return out
+}
+
+func sortAssigned(list []Assigned) {
+	sort.Slice(list, func(i, j int) bool { return list[i].Topic < list[j].Topic })
+}
+
+func sortMembers(list []Member) {
+	sort.Slice(list, func(i, j int) bool { return list[i].ID < list[j].ID })
 }

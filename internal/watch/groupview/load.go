@@ -125,8 +125,8 @@ func newGroup(name string, d *Description) *Group {
 			m.Topics, m.Assigned = nil, nil
 		}
 		slices.Sort(m.Topics)
-		slices.SortFunc(m.Target, func(a, b Assigned) int { return cmp.Compare(a.Topic, b.Topic) })
-		slices.SortFunc(m.Assigned, func(a, b Assigned) int { return cmp.Compare(a.Topic, b.Topic) })
+		sortAssigned(m.Target)
+		sortAssigned(m.Assigned)
 		for _, t := range m.Assigned {
 			slices.Sort(t.Partitions)
 		}

@@ -1,7 +1,6 @@
 package groupview
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -45,9 +44,9 @@ func FromShare(g *kmsg.ShareGroupDescribeResponseGroup) Group {
 		for _, t := range m.Assignment.TopicPartitions {
 			member.Assigned = append(member.Assigned, Assigned{Topic: t.Topic, Partitions: slices.Sorted(slices.Values(t.Partitions))})
 		}
-		slices.SortFunc(member.Assigned, func(a, b Assigned) int { return cmp.Compare(a.Topic, b.Topic) })
+		sortAssigned(member.Assigned)
 		out.Members = append(out.Members, member)
 	}
-	slices.SortFunc(out.Members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
+	sortMembers(out.Members)
 	return out
 }

@@ -3,6 +3,7 @@ package lag
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"time"
 )
 
@@ -59,7 +60,7 @@ func inOrder(ps []Position) []Position {
 	for i := 1; i < len(ps); i++ {
 		if ps[i-1].compare(&ps[i]) >= 0 {
 			ps = slices.Clone(ps)
-			slices.SortStableFunc(ps, func(a, b Position) int { return a.compare(&b) })
+			sort.SliceStable(ps, func(i, j int) bool { return ps[i].compare(&ps[j]) < 0 })
 			return slices.CompactFunc(ps, func(a, b Position) bool { return a.compare(&b) == 0 })
 		}
 	}

@@ -135,7 +135,7 @@ func (s *journalSearch) trim(slack int) {
 	if len(s.page.Entries) < s.Limit+slack {
 		return
 	}
-	slices.SortStableFunc(s.page.Entries, func(a, b explain.Entry) int { return a.Time.Compare(b.Time) })
+	explain.SortEntries(s.page.Entries)
 	if more := len(s.page.Entries) - s.Limit; more > 0 {
 		s.page.Entries, s.page.Partly = slices.Delete(s.page.Entries, 0, more), true
 	}

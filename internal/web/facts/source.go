@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -76,8 +76,9 @@ func (s *groupSource) describe(g *kmsg.DescribeGroupsResponseGroup, committed ma
 		}
 		out.Members = append(out.Members, member)
 	}
-	slices.SortFunc(out.Members, func(a, b groupview.Member) int {
-		return cmp.Or(cmp.Compare(place(&a), place(&b)), cmp.Compare(a.ID, b.ID))
+	sort.Slice(out.Members, func(i, j int) bool {
+		a, b := &out.Members[i], &out.Members[j]
+		return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a.ID, b.ID)) < 0
 	})
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"sort"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -88,7 +89,7 @@ func listBrokers(cmd *cobra.Command, client *cli.Flags) error {
 			list = append(list, Listed{ID: id, Drained: &is})
 		}
 	}
-	slices.SortFunc(list, func(a, b Listed) int { return int(a.ID - b.ID) })
+	sort.Slice(list, func(i, j int) bool { return list[i].ID < list[j].ID })
 	if client.JSON {
 		return cli.WriteJSON(cmd.OutOrStdout(), list)
 	}

@@ -3,8 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
-	"slices"
-	"strings"
+	"sort"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -59,7 +58,7 @@ func LoadSettings(ctx context.Context, admin *kadm.Client, topics []string, all 
 				settings = append(settings, Setting{s.Key, s.Value, settingSource(s.Source)})
 			}
 		}
-		slices.SortFunc(settings, func(a, b Setting) int { return strings.Compare(a.Name, b.Name) })
+		sort.Slice(settings, func(i, j int) bool { return settings[i].Name < settings[j].Name })
 		out[c.Name] = settings
 	}
 	return out, errors.Join(failed...)

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -186,9 +187,9 @@ func (f *listGroupsFlags) collect(ctx context.Context, loader *groupview.Loader,
 	}
 	switch f.sort {
 	case "lag":
-		slices.SortStableFunc(groups, func(a, b Listed) int { return compareKnown(a.TotalLag, b.TotalLag) })
+		sort.SliceStable(groups, func(i, j int) bool { return compareKnown(groups[i].TotalLag, groups[j].TotalLag) < 0 })
 	case "members":
-		slices.SortStableFunc(groups, func(a, b Listed) int { return compareKnown(a.Members, b.Members) })
+		sort.SliceStable(groups, func(i, j int) bool { return compareKnown(groups[i].Members, groups[j].Members) < 0 })
 	}
 	if f.limit > 0 && len(groups) > f.limit {
 		return groups[:f.limit], true, nil

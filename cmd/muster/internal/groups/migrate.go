@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -176,7 +176,7 @@ func (r *MigrationReport) look(d *kadm.DescribedGroup, members []kmsg.DescribeGr
 	for i := range members {
 		read = append(read, MigrationMember(&members[i]))
 	}
-	slices.SortFunc(read, func(a, b migration.Member) int { return strings.Compare(a.ID, b.ID) })
+	sort.Slice(read, func(i, j int) bool { return read[i].ID < read[j].ID })
 	for _, o := range migration.OfMembers(read) {
 		r.add(o)
 	}

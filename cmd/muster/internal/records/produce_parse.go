@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -181,7 +182,7 @@ func decodeHeaders(raw json.RawMessage, encoding string) ([]kgo.RecordHeader, er
 		for name, value := range object {
 			list = append(list, jsonHeader{name, value})
 		}
-		slices.SortFunc(list, func(a, b jsonHeader) int { return strings.Compare(a.Key, b.Key) })
+		sort.Slice(list, func(i, j int) bool { return list[i].Key < list[j].Key })
 	} else if err := json.Unmarshal(raw, &list); err != nil {
 		return nil, errors.New("headers must be an object, or an array of objects with key and value")
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -141,7 +142,7 @@ func printQuotas(cmd *cobra.Command, flags *cli.Flags, asked QuotaState, resp *k
 		}
 		quotas = append(quotas, q)
 	}
-	slices.SortFunc(quotas, func(a, b QuotaState) int { return strings.Compare(a.entity(), b.entity()) })
+	sort.Slice(quotas, func(i, j int) bool { return quotas[i].entity() < quotas[j].entity() })
 	if flags.JSON {
 		return cli.WriteJSON(cmd.OutOrStdout(), quotas)
 	}

@@ -4,8 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
+	"sort"
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -140,7 +139,7 @@ func describeUsers(ctx context.Context, client *kgo.Client, names []string) (use
 		}
 		users = append(users, u)
 	}
-	slices.SortFunc(users, func(a, b StoredUser) int { return strings.Compare(a.Name, b.Name) })
+	sort.Slice(users, func(i, j int) bool { return users[i].Name < users[j].Name })
 	return users, missing, nil
 }
 

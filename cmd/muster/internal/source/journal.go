@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -200,6 +201,6 @@ func (r *Reader[E]) Poll(ctx context.Context) ([]E, error) {
 
 func (j *Journal[E]) sort(entries []E) {
 	if j.time != nil {
-		slices.SortStableFunc(entries, func(a, b E) int { return j.time(&a).Compare(j.time(&b)) })
+		sort.SliceStable(entries, func(a, b int) bool { return j.time(&entries[a]).Before(j.time(&entries[b])) })
 	}
 }

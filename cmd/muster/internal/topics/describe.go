@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -83,8 +84,8 @@ func describeTopics(cmd *cobra.Command, client *cli.Flags, names []string, all b
 			Settings: settings[t.Topic], Partitions: t.partitions,
 		})
 	}
-	slices.SortStableFunc(described, func(a, b Described) int {
-		return slices.Index(names, a.Name) - slices.Index(names, b.Name)
+	sort.SliceStable(described, func(i, j int) bool {
+		return slices.Index(names, described[i].Name) < slices.Index(names, described[j].Name)
 	})
 	if client.JSON {
 		err = cli.WriteJSON(cmd.OutOrStdout(), described)

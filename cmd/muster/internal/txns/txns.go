@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -181,8 +182,9 @@ func newTxnState(d *kmsg.DescribeTransactionsResponseTransactionState, coordinat
 			t.Partitions = append(t.Partitions, txnPartition{Topic: topic.Topic, Partition: n})
 		}
 	}
-	slices.SortFunc(t.Partitions, func(a, b txnPartition) int {
-		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
+	sort.Slice(t.Partitions, func(i, j int) bool {
+		a, b := &t.Partitions[i], &t.Partitions[j]
+		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition)) < 0
 	})
 	return t
 }

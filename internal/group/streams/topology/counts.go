@@ -3,6 +3,7 @@ package topology
 import (
 	"fmt"
 	"slices"
+	"sort"
 
 	"muster/internal/group/schema"
 )
@@ -135,7 +136,7 @@ func (r *resolver) countTasks() {
 			return
 		}
 	}
-	slices.SortFunc(r.Subtopologies, func(a, b Subtopology) int { return compare(a.ID, b.ID) })
+	sort.Slice(r.Subtopologies, func(i, j int) bool { return compare(r.Subtopologies[i].ID, r.Subtopologies[j].ID) < 0 })
 }
 
 // compareInternal compares the internal topics with those that exist.
@@ -151,7 +152,7 @@ func (r *resolver) compareInternal() {
 			}
 		}
 	}
-	slices.SortStableFunc(r.Internal, func(a, b Internal) int { return compare(a.Name, b.Name) })
+	sort.SliceStable(r.Internal, func(i, j int) bool { return compare(r.Internal[i].Name, r.Internal[j].Name) < 0 })
 	r.Internal = slices.CompactFunc(r.Internal, func(a, b Internal) bool { return a.Name == b.Name })
 	var missing []string
 	for _, t := range r.Internal {
