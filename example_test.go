@@ -3,6 +3,8 @@ package muster_test
 import (
 	"context"
 	"fmt"
+	"net"
+	"strings"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -40,6 +42,22 @@ func Example() {
 		fmt.Printf("%s at offset %d\n", r.Value, r.Offset)
 	})
 	// Output: hello at offset 0
+}
+
+func TestAPortThatIsTakenIsNamed(t *testing.T) {
+	other, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	b, err := muster.Start(t.Context(), muster.Config{Listen: other.Addr().String()})
+	if err == nil {
+		b.Close()
+		t.Fatal("a broker listens on a port that is taken")
+	}
+	if !strings.Contains(err.Error(), other.Addr().String()) || !strings.Contains(err.Error(), "in use") {
+		t.Errorf("the error is %q", err)
+	}
 }
 
 func TestCloseLeavesNothingBehind(t *testing.T) {

@@ -10,11 +10,19 @@ const { createInterface } = require('node:readline');
 const { promisify } = require('node:util');
 
 const logLines = 10_000; // How much of a broker's log is kept.
+const platforms = /^(linux|darwin|win32)-(x64|arm64)$/;
 
 /** The path of the program: MUSTER_BINARY, or that of the package for this platform. */
 function binary() {
   if (process.env.MUSTER_BINARY) return process.env.MUSTER_BINARY;
-  const name = `@muster-broker/${process.platform}-${process.arch}`;
+  const platform = `${process.platform}-${process.arch}`;
+  if (!platforms.test(platform)) {
+    throw new Error(
+      `muster-broker: there is no package for ${platform}: there are linux, darwin and win32, each with x64 and arm64. ` +
+        'Set MUSTER_BINARY to the path of a muster program for this platform.',
+    );
+  }
+  const name = `@muster-broker/${platform}`;
   try {
     const folder = path.dirname(require.resolve(`${name}/package.json`));
     return path.join(folder, 'bin', process.platform === 'win32' ? 'muster.exe' : 'muster');

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -60,6 +60,33 @@ test('another program can be the broker', async (t) => {
   process.env.MUSTER_BINARY = '/nowhere/muster';
   t.after(() => delete process.env.MUSTER_BINARY);
   await assert.rejects(startBroker(), /ENOENT.*noexec.*MUSTER_BINARY/);
+});
+
+test('a program without the permission to run says what to do', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'muster-'));
+  process.env.MUSTER_BINARY = join(folder, 'muster');
+  t.after(() => {
+    delete process.env.MUSTER_BINARY;
+    return rm(folder, { recursive: true });
+  });
+  await writeFile(process.env.MUSTER_BINARY, '#!/bin/sh\n', { mode: 0o644 });
+  await assert.rejects(startBroker(), /EACCES.*may this user run it.*MUSTER_BINARY/);
+});
+
+test('a platform that has no package is named, with those that have one', async (t) => {
+  const was = Object.getOwnPropertyDescriptor(process, 'platform');
+  Object.defineProperty(process, 'platform', { ...was, value: 'freebsd' });
+  t.after(() => Object.defineProperty(process, 'platform', was));
+  await assert.rejects(startBroker(), /no package for freebsd-.*linux, darwin and win32.*MUSTER_BINARY/);
+});
+
+test('no temporary folder is needed', async (t) => {
+  const was = process.env.TMPDIR;
+  process.env.TMPDIR = '/nowhere';
+  t.after(() => (was === undefined ? delete process.env.TMPDIR : (process.env.TMPDIR = was)));
+  const broker = await startBroker();
+  await broker.topic();
+  await broker.stop();
 });
 
 test('a port that is taken is named', async (t) => {

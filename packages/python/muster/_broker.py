@@ -33,8 +33,8 @@ def binary() -> str:
     path = pathlib.Path(__file__).with_name("bin") / name
     if not path.is_file():
         raise StartError(
-            f"there is no program at {path}: the package was not installed from a wheel for this "
-            "platform; set MUSTER_BINARY to the path of a muster program"
+            f"there is no program at {path}: the package was not installed from a wheel for this platform. There are wheels for "
+            "Linux, macOS and Windows, each for x86-64 and ARM64. Or set MUSTER_BINARY to the path of a muster program"
         )
     return str(path)
 

@@ -87,6 +87,19 @@ def test_a_program_that_cannot_run_says_what_to_do(monkeypatch: pytest.MonkeyPat
         muster.Broker().start()
 
 
+def test_a_platform_without_a_program_is_told_which_there_are(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+    monkeypatch.setattr("muster._broker.__file__", str(tmp_path / "_broker.py"))
+    with pytest.raises(muster.StartError, match="no program at .*There are wheels for Linux.*MUSTER_BINARY"):
+        muster.Broker().start()
+
+
+def test_no_temporary_folder_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("TMPDIR", "TEMP", "TMP"):
+        monkeypatch.setenv(name, "/nowhere")
+    with muster.Broker() as broker:
+        broker.topic()
+
+
 def test_a_port_that_is_taken_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         address = f"127.0.0.1:{other.getsockname()[1]}"
