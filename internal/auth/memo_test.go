@@ -117,18 +117,25 @@ func numbered(n int, form string) (names []string) {
 	return names
 }
 
-func TestAMemoIsAboutOnePrincipalAndHost(t *testing.T) {
+func TestAMemoIsAboutOnePrincipalItsGroupsAndItsHost(t *testing.T) {
 	edit := New(Policy{}).Edit()
 	edit.Add(Rule{Type: Topic, Pattern: Literal, Name: "t", Principal: "User:p", Host: "10.0.0.1", Operation: Read, Permission: Allow})
+	edit.Add(Rule{Type: Topic, Pattern: Literal, Name: "t", Principal: "Group:g", Host: "10.0.0.2", Operation: Read, Permission: Allow})
 	x := edit.Index()
 	var m Memo
 	for range 2 {
 		for _, c := range []struct {
-			who  Principal
-			host string
-			want bool
-		}{{"User:p", "10.0.0.1", true}, {"User:p", "10.0.0.2", false}, {"User:p", "10.0.0.1", true}, {"User:q", "10.0.0.1", false}} {
-			assert.Equal(t, m.Rights(x, Request{Principal: c.who, Host: c.host, Type: Topic, Name: "t"}).Has(Read), c.want, "%s from %s", c.who, c.host)
+			who    Principal
+			groups Groups
+			host   string
+			want   bool
+		}{
+			{"User:p", "", "10.0.0.1", true}, {"User:p", "", "10.0.0.2", false},
+			{"User:p", "Group:g", "10.0.0.2", true}, {"User:p", "", "10.0.0.2", false}, // It has logged in again.
+			{"User:p", "", "10.0.0.1", true}, {"User:q", "", "10.0.0.1", false},
+		} {
+			q := Request{Principal: c.who, Groups: c.groups, Host: c.host, Type: Topic, Name: "t"}
+			assert.Equal(t, m.Rights(x, q).Has(Read), c.want, "%s of %q from %s", c.who, c.groups, c.host)
 		}
 	}
 }
