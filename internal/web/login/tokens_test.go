@@ -85,3 +85,18 @@ func TestACodeIsForTheLoginThatItWasAskedFor(t *testing.T) {
 		t.Errorf("told are %+v", o.told)
 	}
 }
+
+// Who says that it is another issuer is not the one that is trusted: none is sent there.
+func TestAnIssuerIsTheOneThatItSays(t *testing.T) {
+	keys, err := logintest.NewIssuer()
+	assert.Must(t, err)
+	issuer := &logintest.OIDC{Issuer: keys, ClientID: "muster"}
+	server := httptest.NewServer(issuer)
+	defer server.Close()
+	for says, want := range map[string]bool{server.URL: true, server.URL + "/": false, "https://issuer.example": false, "": false} {
+		issuer.URL = says
+		o := open(t, map[string]string{"muster.http.oidc.issuer": server.URL, "muster.http.oidc.client.id": "muster"})
+		_, err := o.Issuer().Address(t.Context(), "http://127.0.0.1/back", "state", "nonce", "challenge")
+		assert.True(t, (err == nil) == want, "it says that it is %q: %v", says, err)
+	}
+}
