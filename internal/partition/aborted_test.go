@@ -245,3 +245,14 @@ func TestAReaderOfTheLogBefore(t *testing.T) {
 		t.Errorf("read %v, aborted are %v", bases(batches), f.Aborted)
 	}
 }
+
+// TestOffsetsOfAnAnswerAreInOrder has records come while a reader looks at the offsets one by one.
+func TestOffsetsOfAnAnswerAreInOrder(t *testing.T) {
+	s := &between{Store: mem.New()}
+	r := newTxnRig(t, s, nil)
+	r.wantAppend(r.batch(plain, 1), 0)
+	s.do = func() { r.wantAppend(r.batch(plain, 1), 1) }
+	if _, f := r.fetch(0, true, 1<<20); f.LogStartOffset > f.LastStableOffset || f.LastStableOffset > f.HighWatermark {
+		t.Errorf("from %d, stable to %d, shown to %d", f.LogStartOffset, f.LastStableOffset, f.HighWatermark)
+	}
+}
