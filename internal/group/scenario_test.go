@@ -213,6 +213,8 @@ func (s *scenario) config(d *datadriven.TestData) {
 			s.cfg.OffsetsRetention = harness.ParseDuration(s.T, v)
 		case "sweep":
 			s.cfg.SweepInterval = harness.ParseDuration(s.T, v)
+		case "max-bytes":
+			s.cfg.MaxBytes = int64(harness.ParseInt(s.T, v))
 		case "max-metadata":
 			s.cfg.MaxMetadata = harness.ParseInt(s.T, v)
 		default:

@@ -12,7 +12,7 @@ const (
 	MemberBytes = 512
 )
 
-// Weigh says that the step may change what a group's members hold.
+// Weigh says that the step may change what a group holds.
 func (x *Step) Weigh(id string) {
 	x.weighAgain()
 	x.Weighed, x.before = id, x.weightOf(id)
@@ -44,10 +44,15 @@ func (s *Shard) WeighAll() {
 // Room says whether there is room for a member that says so many bytes, and said so many
 // before.
 func (x *Step) Room(group string, bytes, before int) *kerr.Error {
-	more := int64(bytes - before)
-	switch {
-	case bytes > MaxMemberBytes:
+	if bytes > MaxMemberBytes {
 		return kerr.UnknownServerError
+	}
+	return x.RoomFor(group, int64(bytes-before))
+}
+
+// RoomFor says whether there is room for so much more of a group.
+func (x *Step) RoomFor(group string, more int64) *kerr.Error {
+	switch {
 	case more <= 0:
 		return nil
 	case x.weightOf(group)+more > MaxGroupBytes:

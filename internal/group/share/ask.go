@@ -32,7 +32,6 @@ func (g *Group) ask(x *kind.Step, req kmsg.Request, parts []partition, then then
 
 // Answered takes the answer.
 func (q *question) Answered(x *kind.Step, e machine.Sent) {
-	x.Weigh(q.g.ID)
 	if q.g.asking == q {
 		q.g.asking = nil
 		q.g.looked = looked{}

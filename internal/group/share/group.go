@@ -23,7 +23,11 @@ func (g *Group) Kind() schema.Kind { return schema.Share }
 
 func (g *Group) ProtocolName() string { return ProtocolType }
 
-func (g *Group) Weight() int64 { return g.bytes }
+// groupBytes is about what a group takes besides its members and topics. It is counted, because
+// groups stay until someone deletes them.
+const groupBytes = 1 << 10
+
+func (g *Group) Weight() int64 { return groupBytes + g.bytes + g.topics.bytes }
 
 // StateName returns Kafka's name of the group's state: there are only these two.
 func (g *Group) StateName() string {

@@ -33,20 +33,21 @@ func (g *Group) initialize(x *kind.Step) {
 	if x.Image == nil || g.looked.image == x.Image && (g.looked.again.IsZero() || x.Now.Before(g.looked.again)) {
 		return
 	}
+	x.Weigh(g.ID)
 	next := g.topics.edit()
 	changed := next.forget(x.Image)
 	missing, again := g.missing(x, next)
 	if len(missing) > 0 {
 		next.begin(missing, x.Image)
-		for !x.Fits(next.record(g.ID)) && len(missing) > 0 { // As many as can be stored.
-			missing = missing[:len(missing)/2]
+		for next.fits(x, g.ID) != nil && len(missing) > 0 { // As many as there is room for; perhaps there is more later.
+			missing, again = missing[:len(missing)/2], x.Now.Add(retryAfter)
 			next = g.topics.edit()
 			next.forget(x.Image)
 			next.begin(missing, x.Image)
 		}
 	}
 	if changed || len(missing) > 0 {
-		x.Write(next.record(g.ID))
+		g.write(x, next)
 	}
 	if len(missing) > 0 {
 		g.retryAt = x.Now.Add(retryAfter)
@@ -95,7 +96,7 @@ func (*initialized) done(x *kind.Step, g *Group, q *question) {
 	}
 	next := g.topics.edit()
 	next.end(q.outcomes(g.topics.initializing))
-	x.Write(next.record(g.ID))
+	g.write(x, next)
 }
 
 // hasUnassigned says whether there is something that members subscribe to, and that is

@@ -90,8 +90,11 @@ func checkRoom(x *kind.Step, m *kmsg.ShareGroupHeartbeatRequest, known *Member, 
 		return modern.Refused(kerr.InvalidRequest, "What the member says of itself is too large to be stored.")
 	}
 	before := 0
-	if known != nil {
+	switch {
+	case known != nil:
 		before = int(memberBytes(known.ID, known.Metadata))
+	case x.Groups[m.GroupID] == nil:
+		before = -groupBytes // The member makes the group.
 	}
 	if err := x.Room(m.GroupID, int(memberBytes(m.MemberID, meta)), before); err != nil {
 		return modern.Refused(err, "There is no room for what the member says of itself.")

@@ -91,13 +91,13 @@ func (a *altered) begin(x *kind.Step, g *Group, id string) *kerr.Error {
 	}
 	parts = modern.Sorted(parts)
 	next.begin(without(parts, next.initialized), x.Image)
-	if !x.Fits(next.record(id)) {
-		return kerr.InvalidRequest
+	x.Weigh(id)
+	if err := next.fits(x, id); err != nil {
+		return err
 	}
 	if err := park(x, a.bytes); err != nil {
 		return err
 	}
-	x.Weigh(id)
 	var hash int64
 	if g != nil {
 		epoch, hash = g.Next(x.Epoch), g.Hash
@@ -118,7 +118,7 @@ func (a *altered) done(x *kind.Step, g *Group, q *question) {
 	if !g.Gone && !q.lost {
 		next := g.topics.edit()
 		next.end(q.outcomes(g.topics.initializing))
-		x.Write(next.record(g.ID))
+		g.write(x, next)
 	}
 	changed := counted{}
 	for i := range a.resp.Topics {

@@ -80,7 +80,7 @@ func (d *deleted) begin(x *kind.Step, g *Group, parts []partition) *kerr.Error {
 func (g *Group) clear(x *kind.Step, parts []partition, then then) {
 	next := g.topics.edit()
 	next.clear(idsOf(parts))
-	x.Write(next.record(g.ID))
+	g.write(x, next)
 	g.ask(x, deleteRequest(g.ID, parts), parts, then)
 }
 
@@ -102,7 +102,7 @@ func (g *Group) cleared(x *kind.Step, q *question) (failed map[metadata.TopicID]
 	next.deleting = slices.DeleteFunc(slices.Clone(next.deleting), func(id metadata.TopicID) bool {
 		return failed[id] == nil && asked[id] > 0
 	})
-	x.Write(next.record(g.ID))
+	g.write(x, next)
 	return failed
 }
 

@@ -5,6 +5,9 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"muster/internal/group/kind"
 	"muster/internal/group/modern"
 	"muster/internal/group/schema"
 	"muster/internal/metadata"
@@ -18,6 +21,26 @@ type topics struct {
 	initialized  []partition
 	deleting     []metadata.TopicID
 	names        map[metadata.TopicID]string // of all of these
+	bytes        int64                       // that the group is counted for them
+}
+
+// What a topic and a partition are counted for.
+const (
+	topicWeight = 160
+	partWeight  = 32
+)
+
+// weightOf is what a group is counted for topics.
+func weightOf(v *schema.ShareTopics) (n int64) {
+	for _, list := range [][]schema.ShareTopic{v.Initializing, v.Initialized} {
+		for i := range list {
+			n += int64(topicWeight + len(list[i].Name) + partWeight*len(list[i].Partitions))
+		}
+	}
+	for _, d := range v.Deleting {
+		n += int64(topicWeight + len(d.Name))
+	}
+	return n
 }
 
 // set replays the record, or its tombstone.
@@ -41,6 +64,7 @@ func (t *topics) set(v *schema.ShareTopics) {
 		t.deleting = append(t.deleting, d.Topic)
 	}
 	t.deleting = sortedIDs(t.deleting)
+	t.bytes = weightOf(v)
 }
 
 func compareIDs(a, b metadata.TopicID) int { return bytes.Compare(a[:], b[:]) }
@@ -77,6 +101,27 @@ func (t *topics) edit() *topics {
 // record is the record that makes these the topics of a group.
 func (t *topics) record(group string) *schema.ShareTopicsRecord {
 	return &schema.ShareTopicsRecord{Group: group, Value: t.value()}
+}
+
+// write makes other topics those of the group.
+func (g *Group) write(x *kind.Step, next *topics) {
+	x.Weigh(g.ID)
+	x.Write(next.record(g.ID))
+}
+
+// fits says whether a group may have these topics, nil if it may. One that is not there has none.
+func (t *topics) fits(x *kind.Step, id string) *kerr.Error {
+	r := t.record(id)
+	if !x.Fits(r) {
+		return kerr.InvalidRequest
+	}
+	more := weightOf(r.Value)
+	if g, ok := x.Groups[id].(*Group); ok {
+		more -= g.topics.bytes
+	} else {
+		more += groupBytes
+	}
+	return x.RoomFor(id, more)
 }
 
 // begin notes that the share coordinator is asked to initialize partitions.

@@ -86,7 +86,7 @@ var brokerTable = newTable(append([]Def{
 	{Name: "group.min.session.timeout.ms", Type: Int, Default: "6000", Min: 1, Max: 1<<31 - 1, Doc: "The shortest session timeout that a member may ask for."},
 	{Name: "group.max.session.timeout.ms", Type: Int, Default: "1800000", Min: 1, Max: 1<<31 - 1, Doc: "The longest session timeout that a member may ask for."},
 	{Name: "group.max.size", Type: Int, Default: "2147483647", Min: 1, Max: 1<<31 - 1, Doc: "The most members that a group may have."},
-	{Name: "muster.groups.max.bytes", Type: Int, Default: "268435456", Min: 1, Max: 1 << 62, Doc: "How many bytes the members of all groups that this broker coordinates may say of themselves: metadata, subscriptions, ids. A member that finds no room is told COORDINATOR_NOT_AVAILABLE, and tries again."},
+	{Name: "muster.groups.max.bytes", Type: Int, Default: "268435456", Min: 1, Max: 1 << 62, Doc: "How many bytes the members of all groups that this broker coordinates may say of themselves: metadata, subscriptions, ids. Share groups count as well, with their topics: they stay until someone deletes them. A member that finds no room is told COORDINATOR_NOT_AVAILABLE, and tries again."},
 	{Name: "group.consumer.session.timeout.ms", Type: Int, Default: "45000", Min: 1, Max: 1<<31 - 1, Doc: "How long a member of a consumer group may be silent."},
 	{Name: "group.consumer.heartbeat.interval.ms", Type: Int, Default: "5000", Min: 1, Max: 1<<31 - 1, Doc: "How often a member of a consumer group is to be heard of."},
 	{Name: "group.consumer.assignment.interval.ms", Type: Int, Default: "1000", Min: 0, Max: 15000, Doc: "How long a consumer group rests between two assignments, so that members who come together are assigned together."},
