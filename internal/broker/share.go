@@ -12,9 +12,10 @@ import (
 // shareStateConfig is the settings of the share coordinator. They are fixed at the start.
 func (b *Broker) shareStateConfig() state.Config {
 	return state.Config{
-		Updates: int(b.cfg.Int("share.coordinator.snapshot.update.records.per.snapshot")),
-		Idle:    b.cfg.Duration("share.coordinator.cold.partition.snapshot.interval.ms"),
-		Prune:   b.cfg.Duration("share.coordinator.state.topic.prune.interval.ms"),
+		Updates:  int(b.cfg.Int("share.coordinator.snapshot.update.records.per.snapshot")),
+		Idle:     b.cfg.Duration("share.coordinator.cold.partition.snapshot.interval.ms"),
+		Prune:    b.cfg.Duration("share.coordinator.state.topic.prune.interval.ms"),
+		MaxBytes: state.DefaultConfig().MaxBytes,
 	}
 }
 

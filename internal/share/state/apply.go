@@ -22,14 +22,20 @@ func (s *Shard) Replay(b machine.Stored) {
 func (s *Shard) apply(r machine.Record, offset int64) {
 	switch r := r.(type) {
 	case *schema.ShareSnapshotRecord:
-		s.applySnapshot(Key{Group: r.Group, Topic: r.Topic, Partition: r.Partition}, r.Value, offset)
+		k := Key{Group: r.Group, Topic: r.Topic, Partition: r.Partition}
+		s.bytes -= s.weight(k)
+		s.applySnapshot(k, r.Value, offset)
+		s.bytes += s.weight(k)
 	case *schema.ShareUpdateRecord:
-		p := s.all[Key{Group: r.Group, Topic: r.Topic, Partition: r.Partition}]
+		k := Key{Group: r.Group, Topic: r.Topic, Partition: r.Partition}
+		p := s.all[k]
 		if p == nil || r.Value == nil || r.Value.SnapshotEpoch != p.SnapshotEpoch {
 			return
 		}
+		s.bytes -= s.weight(k)
 		p.ShareSnapshot = changed(p.ShareSnapshot, r.Value)
 		p.updates++
+		s.bytes += s.weight(k)
 	}
 }
 
@@ -78,8 +84,10 @@ func (s *Shard) Digest() uint64 {
 // CheckInvariants says what is wrong with the state of a shard that is loaded, nil if nothing
 // is.
 func (s *Shard) CheckInvariants() error {
+	bytes := int64(0)
 	for _, k := range s.keys() {
 		p := s.all[k]
+		bytes += s.weight(k)
 		switch {
 		case p.SnapshotEpoch < 0 || p.LeaderEpoch < 0 || p.StateEpoch < 0:
 			return fmt.Errorf("%v has epochs %d, %d and %d", k, p.SnapshotEpoch, p.LeaderEpoch, p.StateEpoch)
@@ -96,6 +104,9 @@ func (s *Shard) CheckInvariants() error {
 			}
 			next = r.Last + 1
 		}
+	}
+	if bytes != s.bytes {
+		return fmt.Errorf("share partitions take %d bytes, counted are %d", bytes, s.bytes)
 	}
 	return nil
 }

@@ -109,6 +109,9 @@ func (x *step) initializeOne(k Key, m *kmsg.InitializeShareGroupStateRequestTopi
 	} else if m.StateEpoch < 0 {
 		return kerr.InvalidRequest
 	}
+	if err := x.room(k, 0); err != nil {
+		return err
+	}
 	return x.store(k, &schema.ShareSnapshotRecord{Group: k.Group, Topic: k.Topic, Partition: k.Partition, Value: v})
 }
 
@@ -182,7 +185,13 @@ func (x *step) writeOne(k Key, m *kmsg.WriteShareGroupStateRequestTopicPartition
 	}
 	u.Runs = merge(ordered(u.Runs), nil, u.Start)
 	if m.StateEpoch > p.StateEpoch {
+		if err := x.room(k, len(u.Runs)); err != nil {
+			return err
+		}
 		return x.recover(k, p, m.StateEpoch, u)
+	}
+	if err := x.roomForUpdate(k, p, u); err != nil {
+		return err
 	}
 	return x.update(k, p, u)
 }

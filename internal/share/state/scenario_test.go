@@ -103,10 +103,11 @@ func init() {
 	}
 }
 
-// new [updates=500] [max-batch=200]: an empty log.
+// new [updates=500] [max-batch=200] [max-bytes=5000]: an empty log.
 func (s *scenario) begin(a harness.Args) {
 	s.restart()
 	s.cfg.Updates = a.Number("updates", s.cfg.Updates)
+	s.cfg.MaxBytes = int64(a.Number("max-bytes", int(s.cfg.MaxBytes)))
 	s.maxBatch = a.Number("max-batch", 0)
 	s.load()
 	s.Out.Reset()

@@ -28,6 +28,7 @@
 //	apply.go       the records, and what they change
 //	merge.go       what is stored of offsets, and what is written of them
 //	sweep.go       snapshots of what is idle, and what of the log no one needs
+//	room.go        how much memory all of it may take
 //
 // The bytes of the records are those of package group/schema.
 package state
@@ -60,11 +61,13 @@ type Config struct {
 	Updates int           // share.coordinator.snapshot.update.records.per.snapshot
 	Idle    time.Duration // share.coordinator.cold.partition.snapshot.interval.ms
 	Prune   time.Duration // share.coordinator.state.topic.prune.interval.ms
+	// MaxBytes bounds what is stored of all share partitions of the broker; 0 for any number.
+	MaxBytes int64
 }
 
 // DefaultConfig returns Kafka's defaults.
 func DefaultConfig() Config {
-	return Config{Updates: 500, Idle: 5 * time.Minute, Prune: 5 * time.Minute}
+	return Config{Updates: 500, Idle: 5 * time.Minute, Prune: 5 * time.Minute, MaxBytes: 256 << 20}
 }
 
 // The timers after which idle share partitions get a snapshot, and it is told what may be
@@ -91,6 +94,8 @@ func compareKeys(a, b Key) int {
 type Shard struct {
 	cfg Config
 	all map[Key]*state
+
+	bytes int64 // that all of them are counted for
 
 	seq     uint64            // of the last timer armed
 	armed   map[string]uint64 // of the last of each kind
@@ -130,6 +135,7 @@ type step struct {
 	now      time.Time
 	image    *metadata.Image
 	maxBatch int
+	others   int64 // bytes in other shards
 	out      machine.Effects
 	records  []machine.Record
 	snaps    []tagged
@@ -137,7 +143,7 @@ type step struct {
 
 // Step handles one input.
 func (s *Shard) Step(in machine.Input) machine.Effects {
-	x := &step{Shard: s, now: in.Now, image: in.Image, maxBatch: in.MaxBatch}
+	x := &step{Shard: s, now: in.Now, image: in.Image, maxBatch: in.MaxBatch, others: in.Others}
 	switch e := in.Event.(type) {
 	case machine.Request:
 		x.request(&e)

@@ -17,6 +17,27 @@ import (
 	"muster/internal/metadata"
 )
 
+// What other shards of the broker hold counts as well.
+func TestThereIsRoomForWhatOtherShardsLeave(t *testing.T) {
+	cfg := DefaultConfig()
+	s := NewShard(cfg)
+	begin := func(group string, others int64) int16 {
+		req := kmsg.NewPtrInitializeShareGroupStateRequest()
+		req.GroupID = group
+		topic := kmsg.InitializeShareGroupStateRequestTopic{TopicID: topicIDs["t"]}
+		topic.Partitions = append(topic.Partitions, kmsg.NewInitializeShareGroupStateRequestTopicPartition())
+		req.Topics = append(req.Topics, topic)
+		fx := s.Step(machine.Input{Image: imageOf("t"), Others: others, Event: machine.Request{ID: 1, Msg: req}})
+		return fx.Replies[0].Msg.(*kmsg.InitializeShareGroupStateResponse).Topics[0].Partitions[0].ErrorCode
+	}
+	if code := begin("g", cfg.MaxBytes-weightOf(Key{Group: "g"}, 0)+1); code != kerr.CoordinatorNotAvailable.Code || s.Weight() != 0 {
+		t.Errorf("one too many: code %d, %d bytes", code, s.Weight())
+	}
+	if code := begin("g", cfg.MaxBytes-weightOf(Key{Group: "g"}, 0)); code != 0 || s.Weight() == 0 {
+		t.Errorf("just enough: code %d, %d bytes", code, s.Weight())
+	}
+}
+
 // Every request has an answer that says that this is not the coordinator, for all that was
 // asked about.
 func TestEveryRequestCanFail(t *testing.T) {
