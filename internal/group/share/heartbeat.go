@@ -90,7 +90,9 @@ func memberHeartbeat(x *kind.Step, r *machine.Request, m *kmsg.ShareGroupHeartbe
 			g.NoteRefused(x, r, claimOf(m), kmsg.NameForKey(m.Key()), err)
 			return err
 		}
-		known = place.Known
+		if known = place.Known; known == nil && g.isCleared(x) {
+			return modern.Refused(kerr.CoordinatorLoadInProgress, "The group is being deleted.")
+		}
 	}
 	meta := metadataOf(known, r, m, x.Hosts)
 	changed := known == nil || !sameMember(known.Metadata, meta)

@@ -142,6 +142,16 @@ func (g *Group) Clear(x *kind.Step, d kind.Deletion) (later bool) {
 	return true
 }
 
+// isCleared says whether the share coordinator is deleting all that it has of the group, which is
+// deleted then. Who joined meanwhile would keep the group, and find all of it forgotten: Kafka has it so.
+func (g *Group) isCleared(x *kind.Step) bool {
+	if !g.isBusy(x) {
+		return false
+	}
+	_, all := g.asking.then.(*clearedAll)
+	return all
+}
+
 // clearedAll is what happens when the share coordinator has answered.
 type clearedAll struct{ d kind.Deletion }
 
