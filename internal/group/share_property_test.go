@@ -20,19 +20,19 @@ import (
 
 // TestAnySequenceOfShareMembersKeepsTheInvariants has members of a share group do anything, in
 // any order, while administrators reset and delete, the share coordinator refuses or does not
-// answer, topics come and go, steps are stored in part and brokers crash. After each step the
+// answer, or loses what it has stored, topics come and go, steps are stored in part and brokers crash. After each step the
 // invariants hold, the log says what the shard knows, epochs have not gone back, and no member
 // is given a partition that the share coordinator does not know. In the end everybody soon has
 // what they are to have.
 func TestAnySequenceOfShareMembersKeepsTheInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := &sharers{cfg: kind.DefaultConfig(), now: time.Unix(1_700_000_000, 0), counts: map[string]int{"t": 2, "u": 1}, ids: map[string]byte{"t": 1, "u": 2}, tear: -1, known: map[modern.Partition]int32{}, epochs: map[string]int32{}}
+		w := &sharers{cfg: kind.DefaultConfig(), now: time.Unix(1_700_000_000, 0), counts: map[string]int{"t": 2, "u": 1}, ids: map[string]byte{"t": 1, "u": 2}, tear: -1, known: map[modern.Partition]int32{}, lost: map[modern.Partition]bool{}, epochs: map[string]int32{}}
 		w.cfg.Share.AtOnce, w.cfg.Share.MaxSize = pick(t, "at once", 0, 1), 4
 		w.changeImage()
 		w.load(t)
 		t.Repeat(map[string]func(*rapid.T){
 			"beat": w.beat, "beat again": w.beat, "and again": w.beat, "answer": w.answer, "answer again": w.answer, "task": w.task, "wait": w.wait,
-			"topics": w.changeTopics, "delete": w.deleteGroup, "alter": w.alter, "forget": w.forgetTopic, "offsets": w.offsets, "crash": w.load, "torn": func(t *rapid.T) { w.tear = rapid.IntRange(0, 4).Draw(t, "stored") },
+			"topics": w.changeTopics, "delete": w.deleteGroup, "alter": w.alter, "forget": w.forgetTopic, "offsets": w.offsets, "crash": w.load, "lose": w.lose, "torn": func(t *rapid.T) { w.tear = rapid.IntRange(0, 4).Draw(t, "stored") },
 		})
 		w.calm(t)
 	})
@@ -55,6 +55,7 @@ type sharers struct {
 	next   machine.RequestID
 	tear   int                        // after how many records the next append fails, -1 if it does not
 	known  map[modern.Partition]int32 // what the share coordinator has, with its state epoch
+	lost   map[modern.Partition]bool  // what it had
 	epochs map[string]int32           // what members were told last
 	group  *share.Group
 	epoch  int32 // of the group before
@@ -128,7 +129,8 @@ func (w *sharers) told(t *rapid.T, who string, resp *kmsg.ShareGroupHeartbeatRes
 	}
 	for _, a := range resp.Assignment.TopicPartitions {
 		for _, n := range a.Partitions {
-			if _, ok := w.known[modern.Partition{Topic: a.TopicID, Number: n}]; !ok && w.image.TopicByID(a.TopicID) != nil {
+			p := modern.Partition{Topic: a.TopicID, Number: n}
+			if _, ok := w.known[p]; !ok && !w.lost[p] && w.image.TopicByID(a.TopicID) != nil {
 				t.Fatalf("%s is given partition %d of %x, which the share coordinator does not know", who, n, a.TopicID)
 			}
 		}
@@ -204,6 +206,15 @@ func (w *sharers) changeTopics(t *rapid.T) {
 		if w.image.TopicByID(p.Topic) == nil {
 			delete(w.known, p)
 		}
+	}
+}
+
+// lose has the share coordinator lose something, which it is to be told again.
+func (w *sharers) lose(t *rapid.T) {
+	p := modern.Partition{Topic: [16]byte{15: pick(t, "id", byte(1), 2)}, Number: rapid.Int32Range(0, 1).Draw(t, "partition")}
+	if _, ok := w.known[p]; ok {
+		delete(w.known, p)
+		w.lost[p] = true
 	}
 }
 
@@ -302,7 +313,7 @@ func (w *sharers) offsets(t *rapid.T) {
 // all partitions of what is subscribed to are read, and every request was answered.
 func (w *sharers) calm(t *rapid.T) {
 	w.tear = -1
-	for range 12 {
+	for range 40 { // Longer than until all is confirmed.
 		for len(w.sends) > 0 {
 			m := w.sends[0]
 			w.sends = w.sends[1:]
@@ -344,6 +355,8 @@ func (w *sharers) calm(t *rapid.T) {
 		for n := range w.counts[name] {
 			if p := (modern.Partition{Topic: w.image.Topic(name).ID, Number: int32(n)}); !read[p] && (g.Member("a") != nil || g.Member("b") != nil) {
 				t.Fatalf("no one reads partition %d of %s", n, name)
+			} else if _, ok := w.known[p]; !ok && read[p] {
+				t.Fatalf("partition %d of %s is lost", n, name)
 			}
 		}
 	}

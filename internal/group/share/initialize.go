@@ -17,6 +17,10 @@ import (
 const (
 	// retryAfter is when what was not answered is asked again.
 	retryAfter = 30 * time.Second
+	// What was refused is asked for again after a pause, which grows: Kafka's group coordinator
+	// asks with the next heartbeat, but what it asks by tries for long before it says so.
+	firstPause = time.Second
+	lastPause  = 30 * time.Second
 	// maxInitialize is how many partitions are asked for at a time.
 	maxInitialize = 5000
 )
@@ -54,7 +58,35 @@ func (g *Group) initialize(x *kind.Step) {
 		again = g.retryAt
 		g.ask(x, initializeRequest(g.ID, missing, g.Epoch, nil), missing, &initialized{})
 	}
-	g.looked = looked{x.Image, again}
+	g.confirm(x)
+	g.looked = looked{x.Image, sooner(again, g.confirmAt)}
+}
+
+// sooner is the first of two moments. Zero is none.
+func sooner(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// failed is what the share coordinator has refused to initialize.
+type failed struct {
+	parts []partition
+	times int       // in succession
+	until time.Time // it is not asked for them
+}
+
+// note takes note of an answer.
+func (f *failed) note(now time.Time, asked, refused []partition) {
+	f.parts = union(without(f.parts, asked), refused)
+	switch {
+	case len(refused) > 0:
+		f.until = now.Add(min(firstPause<<min(f.times, 10), lastPause))
+		f.times++
+	case len(f.parts) == 0:
+		f.times = 0
+	}
 }
 
 // missing lists partitions that members subscribe to, of which the share coordinator has no
@@ -69,7 +101,9 @@ func (g *Group) missing(x *kind.Step, t *topics) (out []partition, again time.Ti
 			switch {
 			case has(t.initialized, p):
 			case has(t.initializing, p) && x.Now.Before(g.retryAt):
-				again = g.retryAt
+				again = sooner(again, g.retryAt)
+			case has(g.failed.parts, p) && x.Now.Before(g.failed.until):
+				again = sooner(again, g.failed.until)
 			case len(out) == maxInitialize:
 				again = x.Now
 			default:
@@ -94,9 +128,19 @@ func (*initialized) done(x *kind.Step, g *Group, q *question) {
 			q.codes[p] = 0
 		}
 	}
+	g.failed.note(x.Now, q.parts, g.settle(x, q))
+}
+
+// settle stores what the share coordinator has initialized, and what it has not.
+func (g *Group) settle(x *kind.Step, q *question) (refused []partition) {
+	if len(g.topics.initialized) == 0 {
+		g.confirmAt = x.Now.Add(confirmEvery) // There is nothing that could have been lost.
+	}
+	done, refused := q.outcomes(g.topics.initializing)
 	next := g.topics.edit()
-	next.end(q.outcomes(g.topics.initializing))
+	next.end(done, refused)
 	g.write(x, next)
+	return refused
 }
 
 // hasUnassigned says whether there is something that members subscribe to, and that is

@@ -116,9 +116,7 @@ func (a *altered) begin(x *kind.Step, g *Group, id string) *kerr.Error {
 func (a *altered) done(x *kind.Step, g *Group, q *question) {
 	x.Waiting -= a.bytes
 	if !g.Gone && !q.lost {
-		next := g.topics.edit()
-		next.end(q.outcomes(g.topics.initializing))
-		g.write(x, next)
+		g.settle(x, q)
 	}
 	changed := counted{}
 	for i := range a.resp.Topics {

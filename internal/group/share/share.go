@@ -45,6 +45,9 @@ type Group struct {
 	asking   *question // to the share coordinator, nil for none
 	asked    time.Time // when that began
 	retryAt  time.Time // when what is being initialized is asked for again
+	failed   failed
+	// confirmAt is when what is initialized is to be initialized next, lest it is lost.
+	confirmAt time.Time
 }
 
 // Member is a member of a share group.
