@@ -158,10 +158,11 @@ func (p *part) read() (*window.Partition, *window.Write, *kerr.Error) {
 	for _, b := range got.StateBatches {
 		batches = append(batches, window.StateBatch{First: b.FirstOffset, Last: b.LastOffset, State: window.State(b.DeliveryState), Count: b.DeliveryCount})
 	}
-	start, batches, lost := p.clamp(l.ctx, got.StartOffset, batches)
+	end, lost := p.endBefore(l.ctx, got.StartOffset, batches)
 	if lost != nil {
 		return nil, nil, lost
 	}
+	start, batches, cut := clamp(got.StartOffset, batches, end)
 	var first *window.Write
 	if start < 0 {
 		var err *kerr.Error
@@ -170,30 +171,39 @@ func (p *part) read() (*window.Partition, *window.Write, *kerr.Error) {
 		}
 		first = &window.Write{Epochs: epochs, Start: start}
 	}
-	return window.Load(set.Settings, epochs, p.sparse, start, batches), first, nil
+	if !cut {
+		return window.Load(set.Settings, epochs, p.sparse, start, batches), first, nil
+	}
+	epochs.State++ // By an older one nothing that is stored is taken back.
+	w := window.Load(set.Settings, epochs, p.sparse, start, batches)
+	return w, nil, p.write(&window.Write{Epochs: epochs, Start: w.StartOffset(), Completed: w.Completed(), Batches: batches})
 }
 
-// clamp is what is stored as far as the log goes. The log may have lost its end, and what comes
-// in its place is other records.
-func (p *part) clamp(ctx context.Context, start int64, batches []window.StateBatch) (int64, []window.StateBatch, *kerr.Error) {
-	next := start
+// endBefore is where the log ends, if what is stored goes beyond: the log may have lost its end.
+func (p *part) endBefore(ctx context.Context, start int64, batches []window.StateBatch) (int64, *kerr.Error) {
 	for _, b := range batches {
-		next = max(next, b.Last+1)
+		start = max(start, b.Last+1)
 	}
-	if next <= p.log.LogEndOffset() {
-		return start, batches, nil
+	if end := p.log.LogEndOffset(); start <= end {
+		return end, nil
 	}
 	if err := p.log.Freshen(ctx); err != nil { // Others may have added to it.
-		return 0, nil, err
+		return 0, err
 	}
-	end := p.log.LogEndOffset()
-	var kept []window.StateBatch
+	return p.log.LogEndOffset(), nil
+}
+
+// clamp is what is stored as far as the log goes, and whether that is less. What comes in the
+// place of what was lost is other records, so it is to be stored before there are any: the next
+// leader could not tell.
+func clamp(start int64, batches []window.StateBatch, end int64) (from int64, kept []window.StateBatch, cut bool) {
 	for _, b := range batches {
+		cut = cut || b.Last >= end
 		if b.Last = min(b.Last, end-1); b.First <= b.Last {
 			kept = append(kept, b)
 		}
 	}
-	return min(start, end), kept, nil
+	return min(start, end), kept, cut || start > end
 }
 
 // begins says where a share partition begins that no one has fetched.

@@ -47,6 +47,50 @@ func TestWhatIsStoredOfRecordsThatAreLostIsNotSaidOfOthers(t *testing.T) {
 	})
 }
 
+// The leader after the one that found it out has no way to.
+func TestWhatIsLostOfALogIsStoredForTheNextLeader(t *testing.T) {
+	for _, start := range []int64{0, 10} {
+		inWorld(t, func(w *world) {
+			w.append(3)
+			w.initialize("g", 2, start)
+			w.storeUnder(2, window.StateBatch{First: 1, Last: 1, State: window.Acknowledged, Count: 1}, window.StateBatch{First: 12, Last: 13, State: window.Acknowledged, Count: 1})
+			w.fetch("m", most(0))
+			w.append(12)
+			w.lead()
+			if start == 0 {
+				assert.Equal(t, w.fetch("m"), "0-0 2-14")
+				assert.Equal(t, w.ack("m", window.Accept, 2, 14), "ok")
+			} else {
+				assert.Equal(t, w.fetch("m"), "3-14")
+				assert.Equal(t, w.ack("m", window.Accept, 3, 14), "ok")
+			}
+			w.leave("m")
+			w.lead()
+			if got := w.fetch("m"); start == 0 {
+				assert.Equal(t, got, "0-0*2")
+			} else {
+				assert.Equal(t, got, "")
+			}
+		})
+	}
+}
+
+// It is stored before anything is delivered.
+func TestNothingIsDeliveredUntilWhatIsLostIsStored(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.append(3)
+		w.initialize("g", 2, 10)
+		w.coord.refuse = kerr.UnknownServerError
+		w.fetch("m", most(0))
+		w.append(2)
+		assert.Equal(t, w.fetch("m"), "UNKNOWN_SERVER_ERROR")
+		w.coord.refuse = nil
+		assert.Equal(t, w.fetch("m"), "")
+		w.append(1)
+		assert.Equal(t, w.fetch("m"), "5-5")
+	})
+}
+
 func TestWhereAWindowBeginsIsStoredOrItIsLoadedAgain(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.set.Reset = Reset{Kind: Latest}

@@ -294,7 +294,12 @@ func (w *world) writes() []*kmsg.WriteShareGroupStateRequest {
 // store stores something of g, as a leader did.
 func (w *world) store(batches ...window.StateBatch) {
 	w.t.Helper()
-	req := (&part{key: w.in().Key}).writeRequest(&window.Write{Epochs: window.Epochs{State: 1}, Batches: batches})
+	w.storeUnder(1, batches...)
+}
+
+func (w *world) storeUnder(stateEpoch int32, batches ...window.StateBatch) {
+	w.t.Helper()
+	req := (&part{key: w.in().Key}).writeRequest(&window.Write{Epochs: window.Epochs{State: stateEpoch}, Batches: batches})
 	w.coord.mu.Lock()
 	defer w.coord.mu.Unlock()
 	got := w.coord.step(req).(*kmsg.WriteShareGroupStateResponse)

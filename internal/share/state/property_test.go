@@ -162,7 +162,9 @@ func (w *world) initialize(t *rapid.T) {
 		want = 3
 	case was != nil && was.state > p.StateEpoch:
 		want = 124
-	case was != nil && was.state == p.StateEpoch && (p.StartOffset < 0 || p.StartOffset == was.start || w.isWritten(k, was.begun)):
+	case was != nil && was.state == p.StateEpoch && (p.StartOffset < 0 || p.StartOffset == was.start):
+	case was != nil && was.state == p.StateEpoch && w.isWritten(k, was.begun):
+		want = 124
 	default:
 		is := &known{state: p.StateEpoch, start: p.StartOffset, completed: -1, offsets: map[int64]said{}, begun: w.next}
 		if is.start >= 0 {

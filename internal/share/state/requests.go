@@ -86,9 +86,10 @@ func (x *step) initialize(m *kmsg.InitializeShareGroupStateRequest) kmsg.Respons
 }
 
 // initializeOne begins a share partition, or begins it anew under a newer state epoch. Under the
-// same one it is there, if no other start is named or something was written since: a group
-// coordinator that has no answer asks again, and what leaders have written must stay. Kafka
-// takes another start then, of which a leader that is not fenced hears nothing.
+// same one it is there, if no other start is named: a group coordinator that has no answer asks
+// again. Nor is another start taken once something was written, which must stay; that is refused,
+// since it may be a leader whose epoch this is, see recover. Kafka takes another start then, of
+// which a leader that is not fenced hears nothing.
 func (x *step) initializeOne(k Key, m *kmsg.InitializeShareGroupStateRequestTopicPartition) *kerr.Error {
 	if err := x.exists(k); err != nil {
 		return err
@@ -102,8 +103,10 @@ func (x *step) initializeOne(k Key, m *kmsg.InitializeShareGroupStateRequestTopi
 		switch {
 		case m.StateEpoch < p.StateEpoch:
 			return kerr.FencedStateEpoch
-		case m.StateEpoch == p.StateEpoch && (v.Start == notGiven || v.Start == p.Start || p.isInUse()):
+		case m.StateEpoch == p.StateEpoch && (v.Start == notGiven || v.Start == p.Start):
 			return nil
+		case m.StateEpoch == p.StateEpoch && p.isInUse():
+			return kerr.FencedStateEpoch
 		}
 		v.SnapshotEpoch, v.LeaderEpoch = p.SnapshotEpoch+1, p.LeaderEpoch
 	} else if m.StateEpoch < 0 {
@@ -197,7 +200,7 @@ func (x *step) writeOne(k Key, m *kmsg.WriteShareGroupStateRequestTopicPartition
 }
 
 // recover begins a state epoch that a leader knows and the log does not: a store has lost its
-// end. What was written before is of an older epoch and void; what the leader does not write is
+// end; or the partition has, and its leader has begun one. What was written before is of an older epoch and void; what the leader does not write is
 // delivered again.
 func (x *step) recover(k Key, p *state, epoch int32, u *schema.ShareUpdate) *kerr.Error {
 	v := p.ShareSnapshot
