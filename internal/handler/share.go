@@ -35,9 +35,9 @@ func (m *remembered) Ended() {
 	if m.share == nil {
 		return
 	}
-	for _, k := range m.share.of.Sessions.Disconnect(&m.share.Conn) {
-		if !m.share.of.Sessions.Holds(k) { // The member may have begun another meanwhile.
-			m.share.of.Leave(k.Group, k.Member)
+	for _, e := range m.share.of.Sessions.Disconnect(&m.share.Conn) {
+		if !m.share.of.Sessions.GoesOn(e) { // The member may have begun another meanwhile.
+			m.share.of.Leave(e.Group, e.Member)
 		}
 	}
 }

@@ -105,11 +105,15 @@ type Request struct {
 }
 
 // Open begins a session, in the place of one that the member may have. Records are not
-// touched by that: the member goes on to have them.
+// touched by that: the member goes on to have them. So a session that is another principal's is
+// not replaced, whoever claims to be its member; Kafka does not look.
 func (s *Sessions) Open(r Request) ([]Part, *kerr.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if old := s.all[r.Key]; old != nil {
+		if old.owner != r.Owner {
+			return nil, kerr.GroupAuthorizationFailed
+		}
 		s.remove(old)
 	}
 	if r.Conn.closed || !s.count.Take(r.Owner, 1) {
@@ -177,16 +181,22 @@ func (s *Sessions) End(r Request) *kerr.Error {
 	return nil
 }
 
-// Disconnect ends the sessions of a connection that has ended, and returns whose they were. A
+// Ended is a session that has ended, and the principal that it was of.
+type Ended struct {
+	Key
+	Owner string
+}
+
+// Disconnect ends the sessions of a connection that has ended, and returns them. A
 // session that has gone on elsewhere, or was replaced, is none of them (KAFKA-19950).
-func (s *Sessions) Disconnect(c *Conn) []Key {
+func (s *Sessions) Disconnect(c *Conn) []Ended {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.closed = true
-	var ended []Key
+	var ended []Ended
 	for _, n := range c.sessions {
 		s.remove(n)
-		ended = append(ended, n.key)
+		ended = append(ended, Ended{n.key, n.owner})
 	}
 	sort.Slice(ended, func(i, j int) bool {
 		a, b := &ended[i], &ended[j]
@@ -202,11 +212,13 @@ func (s *Sessions) Has(group string) bool {
 	return s.groups[group] > 0
 }
 
-// Holds says whether there is a session.
-func (s *Sessions) Holds(k Key) bool {
+// GoesOn says whether the member of a session that has ended has another one. Another
+// principal's is none.
+func (s *Sessions) GoesOn(e Ended) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.all[k] != nil
+	n := s.all[e.Key]
+	return n != nil && n.owner == e.Owner
 }
 
 // Len is how many sessions there are.

@@ -113,7 +113,7 @@ func TestTheEndOfAConnectionIsThatOfItsSessionsAlone(t *testing.T) {
 	for _, m := range []*client{b, a, c} {
 		m.open(0)
 	}
-	if got := s.Disconnect(a.r.Conn); !slices.Equal(got, []Key{{"g", "a"}, {"g", "b"}}) {
+	if got := s.Disconnect(a.r.Conn); !slices.Equal(got, []Ended{{Key{"g", "a"}, "User:a"}, {Key{"g", "b"}, "User:b"}}) {
 		t.Errorf("ended %v", got)
 	}
 	assert.Equal(t, a.fetch(nil, nil), "SHARE_SESSION_NOT_FOUND")
@@ -148,7 +148,16 @@ func TestASessionIsItsOwners(t *testing.T) {
 	other.r.Owner, other.next = "User:other", 1
 	assert.Equal(t, other.fetch(nil, nil), "SHARE_SESSION_NOT_FOUND")
 	assert.Equal(t, other.end(), "SHARE_SESSION_NOT_FOUND")
+	assert.Equal(t, other.open(0), "GROUP_AUTHORIZATION_FAILED", "a session in the place of another's")
 	assert.Equal(t, c.fetch(nil, nil), "[0]")
+	ended := s.Disconnect(c.r.Conn)
+	assert.MustEqual(t, len(ended), 1)
+	assert.Equal(t, other.open(0), "[0+]", "once it has ended")
+	assert.False(t, s.GoesOn(ended[0]), "another's session is taken for the member's")
+	assert.Equal(t, other.end(), "[]")
+	c = join(t, s, "m")
+	c.open(0)
+	assert.True(t, s.GoesOn(ended[0]), "the member's next session is not known")
 }
 
 func TestSessionsAreBoundedInAllAndForEachPrincipal(t *testing.T) {
