@@ -104,7 +104,7 @@ func TestGroupsExplainWhatConsumersAskFor(t *testing.T) {
 		return x.State == groupview.Stable && found(x, "regex-matches-nothing") && x.RebalanceCount > 0
 	})
 	says(t, text, "The regular expression invoices.*, which first at 127.0.0.1 subscribes to, matches no topic, so it has nothing to read.",
-		"second at 127.0.0.1 asks for the range assignor, and nobody else asks for any: so one member decides for all 2.",
+		"second at 127.0.0.1 asks for the range assignor, and no one else asks for any: so one member decides for all 2.",
 		"The regular expression invoices.* of first at 127.0.0.1 was found to match no topic.")
 	assert.True(t, found(x, "assignor-nobody-else-asks-for"), "the findings are %+v", x.Findings)
 	says(t, s.run("groups", "history", "billing", "--json").ok(), `"kind":"group-epoch-raised"`, `"kind":"target-assigned"`, `"type":"consumer"`)

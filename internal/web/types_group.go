@@ -114,7 +114,7 @@ type GroupWatch struct {
 	Pace              string    `json:"pace" doc:"how it gets on: caught-up, catching-up, keeping-up, not-catching-up, held-back (by an open transaction), no-members, too-early (to say) or unknown"`
 	PaceText          string    `json:"paceText" doc:"the same in words"`
 	Stuck             int       `json:"stuck" doc:"partitions that stand still though the group has members"`
-	Poison            int       `json:"poison" doc:"partitions with a record that may kill who reads it"`
+	Poison            int       `json:"poison" doc:"partitions with a record that may kill whoever reads it"`
 	MarginSeconds     *float64  `json:"marginSeconds" doc:"when retention deletes the first unread record at the earliest; null if never"`
 	OvertakenInSecs   *float64  `json:"overtakenInSeconds" doc:"when it will at the present pace; null if not"`
 	Findings          []string  `json:"findings" doc:"what is wrong, worst first"`

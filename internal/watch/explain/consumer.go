@@ -177,7 +177,7 @@ func (e *Entry) had(gone *triggers) string {
 	for _, t := range gone.all {
 		n += t.Had
 		if r := t.Revoke; r != nil && held == "" {
-			held = fmt.Sprintf(" %s had been told to give up %s, for which %s waited.", name(t.Who), partsText(r.Parts, r.PartN), cmp.Or(listSome(r.For, r.ForN), "nobody"))
+			held = fmt.Sprintf(" %s had been told to give up %s, for which %s waited.", name(t.Who), partsText(r.Parts, r.PartN), cmp.Or(listSome(r.For, r.ForN), "no one"))
 		}
 	}
 	if n == 0 {

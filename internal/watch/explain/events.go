@@ -84,7 +84,7 @@ func fencedLine(t *journal.Trigger) string {
 // asker words who asked for it.
 func (e *Entry) asker() string {
 	if e.By == nil {
-		return "somebody"
+		return "someone"
 	}
 	return client(*e.By)
 }

@@ -112,7 +112,7 @@ func (e *Evidence) ownerless() []Finding {
 	}
 	return []Finding{{
 		"unassigned-partitions",
-		fmt.Sprintf("Nobody reads %s, though members subscribe to %s.", words.List(names), words.Verb(len(names), "its topic", "their topics")),
+		fmt.Sprintf("No one reads %s, though members subscribe to %s.", words.List(names), words.Verb(len(names), "its topic", "their topics")),
 		e.ownerlessChange(),
 	}}
 }

@@ -177,11 +177,11 @@ func (e *Evidence) lonelyText(lonely []string, votes map[string][]*groupview.Mem
 	}))
 	switch {
 	case len(votes) == 1 && lonely[0] == used:
-		return fmt.Sprintf("%s, and nobody else asks for any: so one member decides for all %d.", asks, n)
+		return fmt.Sprintf("%s, and no one else asks for any: so one member decides for all %d.", asks, n)
 	case len(lonely) > 1:
 		return fmt.Sprintf("%s, each alone: among as many votes for each the broker's first wins, and the group of %d uses %s.", asks, n, used)
 	}
-	return fmt.Sprintf("%s, and nobody else does: there are more votes for %s, which the group of %d uses.", asks, used, n)
+	return fmt.Sprintf("%s, and no one else does: there are more votes for %s, which the group of %d uses.", asks, used, n)
 }
 
 // mixedProtocols finds members that use the classic protocol in a consumer group.
@@ -220,7 +220,7 @@ func (e *Evidence) awayMembers() []Finding {
 		}
 		out = append(out, Finding{
 			"static-member-away",
-			fmt.Sprintf("Static member %s has left for a while, as a restart does. Nobody reads its %s until it is back or the session timeout is over.", m, words.Plural(m.PartitionCount(), "partition")),
+			fmt.Sprintf("Static member %s has left for a while, as a restart does. No one reads its %s until it is back or the session timeout is over.", m, words.Plural(m.PartitionCount(), "partition")),
 			"Start it again. If it is not to come back, the others get its partitions when the session timeout ends (group.consumer.session.timeout.ms).",
 		})
 	}

@@ -99,9 +99,9 @@ func TestAnAssignorThatNobodyElseAsksFor(t *testing.T) {
 	e := evidenceOf(g)
 	same(t, "nobody asks", found(t, e), "")
 	g.Members[2].Assignor, g.Assignor = &ranged, "range"
-	same(t, "one decides for all", found(t, e), "assignor-nobody-else-asks-for: c at 10.0.0.1 asks for the range assignor, and nobody else asks for any: so one member decides for all 3.")
+	same(t, "one decides for all", found(t, e), "assignor-nobody-else-asks-for: c at 10.0.0.1 asks for the range assignor, and no one else asks for any: so one member decides for all 3.")
 	g.Members[0].Assignor, g.Members[1].Assignor, g.Assignor = &uniform, &uniform, "uniform"
-	same(t, "one is outvoted", found(t, e), "assignor-nobody-else-asks-for: c at 10.0.0.1 asks for the range assignor, and nobody else does: there are more votes for uniform, which the group of 3 uses.")
+	same(t, "one is outvoted", found(t, e), "assignor-nobody-else-asks-for: c at 10.0.0.1 asks for the range assignor, and no one else does: there are more votes for uniform, which the group of 3 uses.")
 	g.Members[1].Assignor = nil
 	same(t, "a tie", found(t, e), "assignor-nobody-else-asks-for: c at 10.0.0.1 asks for the range assignor and a at 10.0.0.1 asks for the uniform assignor, each alone: among as many votes for each the broker's first wins, and the group of 3 uses uniform.")
 	g.Members[1].Assignor = &uniform
@@ -125,7 +125,7 @@ func TestAStaticMemberThatIsAway(t *testing.T) {
 	g := consumers("a", "b")
 	away, instance := int32(epochAway), "worker-1"
 	g.Members[1].Epoch, g.Members[1].Instance = &away, &instance
-	same(t, "what is found", found(t, evidenceOf(g)), "static-member-away: Static member worker-1 at 10.0.0.1 has left for a while, as a restart does. Nobody reads its 1 partition until it is back or the session timeout is over.")
+	same(t, "what is found", found(t, evidenceOf(g)), "static-member-away: Static member worker-1 at 10.0.0.1 has left for a while, as a restart does. No one reads its 1 partition until it is back or the session timeout is over.")
 }
 
 func TestAnEpochThatRisesAgainAndAgain(t *testing.T) {

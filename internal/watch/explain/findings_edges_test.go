@@ -148,7 +148,7 @@ func TestStaticMembersThatAreGoneAreCountedOnce(t *testing.T) {
 		return found(t, evidenceOf(stableGroup(memberOf("b", []int32{0, 1, 2, 3}, "orders")), entries...))
 	}
 	same(t, "one that went twice", gone("worker-7", "worker-7"),
-		"static-member-gone: Static member worker-7 at 10.0.0.1 (2 times) did not come back within its session timeout (45s) and was removed. Until then nobody read its partitions.")
+		"static-member-gone: Static member worker-7 at 10.0.0.1 (2 times) did not come back within its session timeout (45s) and was removed. Until then no one read its partitions.")
 	same(t, "two", gone("worker-7", "worker-8"),
-		"static-member-gone: Static members worker-7 at 10.0.0.1 and worker-8 at 10.0.0.1 did not come back within their session timeout (45s) and were removed. Until then nobody read their partitions.")
+		"static-member-gone: Static members worker-7 at 10.0.0.1 and worker-8 at 10.0.0.1 did not come back within their session timeout (45s) and were removed. Until then no one read their partitions.")
 }

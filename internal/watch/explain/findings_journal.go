@@ -129,7 +129,7 @@ func (e *Evidence) stuckRebalance() []Finding {
 	if e.Group.State == groupview.Completing {
 		return []Finding{{
 			"stuck-rebalance",
-			fmt.Sprintf("The group has been in %s %s: everybody has joined, and its leader has not sent the assignment. Nobody reads meanwhile.", e.Group.State, since),
+			fmt.Sprintf("The group has been in %s %s: all members have joined, and its leader has not sent the assignment. No one reads meanwhile.", e.Group.State, since),
 			"Look at the leader: it may be computing a large assignment, or be unable to reach the broker. It is removed when its rebalance timeout ends (max.poll.interval.ms in the Java client).",
 		}}
 	}
@@ -139,7 +139,7 @@ func (e *Evidence) stuckRebalance() []Finding {
 	}
 	return []Finding{{
 		"stuck-rebalance",
-		fmt.Sprintf("The group has been in %s %s: it waits for %s. Nobody reads meanwhile, unless the assignor is cooperative.", e.Group.State, since, waits),
+		fmt.Sprintf("The group has been in %s %s: it waits for %s. No one reads meanwhile, unless the assignor is cooperative.", e.Group.State, since, waits),
 		"A member that is busy joins again only when it next polls. The group waits for at most the rebalance timeout (max.poll.interval.ms in the Java client, 5 minutes by default): lower it, and process fewer records between polls (max.poll.records).",
 	}}
 }
@@ -320,9 +320,9 @@ func (e *Evidence) staticMembers() []Finding {
 		n := len(who)
 		out = append(out, Finding{
 			"static-member-gone",
-			fmt.Sprintf("Static %s %s did not come back within %s session timeout (%s) and %s removed. Until then nobody read %s partitions.",
+			fmt.Sprintf("Static %s %s did not come back within %s session timeout (%s) and %s removed. Until then no one read %s partitions.",
 				words.Verb(n, "member", "members"), words.List(who), words.Verb(n, "its", "their"), timeouts(gone), words.Verb(n, "was", "were"), words.Verb(n, "its", "their")),
-			"If it should run, start it. When you take a static member away for good, say so and nobody waits: " + words.Command("groups members remove", e.Group.Name, "--instance-id", gone[0].Instance) + ".",
+			"If it should run, start it. When you take a static member away for good, say so and no one waits: " + words.Command("groups members remove", e.Group.Name, "--instance-id", gone[0].Instance) + ".",
 		})
 	}
 	return out

@@ -158,6 +158,6 @@ func TestLagThatIsAnOpenTransactions(t *testing.T) {
 	secret.Hide()
 	hidden := group(secret).Findings()[0]
 	same(t, "of one that is hidden", hidden.Text, "A transaction, open for 1m, of a transactional id that you may not describe holds back orders-1. The group has read all that is committed there; with isolation.level=read_committed its lag of 7 is not its own.")
-	same(t, "what to do about one that is hidden", hidden.Change, "Ask somebody who may see what ends it: muster txns list.")
+	same(t, "what to do about one that is hidden", hidden.Change, "Ask someone who may see what ends it: muster txns list.")
 	same(t, "the group has not come that far", ids(group(HeldBack{LastStableOffset: 101, TransactionalID: "pay"})), "stuck-partition ")
 }

@@ -108,12 +108,12 @@ func TestFindings(t *testing.T) {
 		"static back":        {evidenceOf(stableGroup(back), static), "heartbeats-missed: In the last 1h, 1 member missed its heartbeats and was removed: worker-7 at 10.0.0.1."},
 		"stuck":              {evidenceOf(busy, settledEntry(50*time.Minute, journal.TriggerJoined, "a"), started(45*time.Minute)), "stuck-rebalance: The group has been in PreparingRebalance for 45m: it waits for members that have not joined again."},
 		"stuck, and on whom": {evidenceOf(busy, waits(45*time.Minute), waits(44*time.Minute)), "stuck-rebalance: The group has been in PreparingRebalance for 45m: it waits for members that have not joined again (at 11:16:00 UTC: b-5f0c7d7e at 10.0.0.1 and c-5f0c7d7e at 10.0.0.1 (not yet a member))."},
-		"stuck on leader":    {evidenceOf(assigning, started(45*time.Second), started(2*time.Second)), "stuck-rebalance: The group has been in CompletingRebalance for 45s: everybody has joined"},
+		"stuck on leader":    {evidenceOf(assigning, started(45*time.Second), started(2*time.Second)), "stuck-rebalance: The group has been in CompletingRebalance for 45s: all members have joined"},
 		"stuck for long":     {evidenceOf(busy), "stuck-rebalance: The group has been in PreparingRebalance for 1h or longer"},
 		"rebalance just now": {evidenceOf(busy, started(2*time.Second)), ""},
 		"idle by range":      {evidenceOf(stableGroup(memberOf("a", []int32{0}, "orders"), memberOf("b", nil, "orders"))), "idle-members: 1 member has nothing to read, though there are 4 partitions for 2 members: b at 10.0.0.1. The range assignor"},
 		"unread topic":       {evidenceOf(unread), "unread-topic: The group has committed offsets of users, but no member subscribes to it any more. Its lag of 7"},
-		"ownerless":          {evidenceOf(ownerless), "unassigned-partitions: Nobody reads orders-3, though members subscribe to its topic."},
+		"ownerless":          {evidenceOf(ownerless), "unassigned-partitions: No one reads orders-3, though members subscribe to its topic."},
 	} {
 		var got []string
 		for _, f := range findings(c.e) {

@@ -63,7 +63,7 @@ func (e *Evidence) openTransactions() []Finding {
 		switch {
 		case c.held.Hidden:
 			who = fmt.Sprintf("A transaction, open for %s, of a transactional id that you may not describe", words.Duration(c.held.Open))
-			change = "Ask somebody who may see what ends it: muster txns list."
+			change = "Ask someone who may see what ends it: muster txns list."
 		case c.held.TransactionalID != "":
 			who = fmt.Sprintf("The transaction of %s, open for %s,", c.held.TransactionalID, words.Duration(c.held.Open))
 			change = fmt.Sprintf("See what ends it: %s. To end it now: %s.", words.Command("txns describe", c.held.TransactionalID), words.Command("txns abort", c.held.TransactionalID))

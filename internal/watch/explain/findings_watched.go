@@ -207,7 +207,7 @@ func (e *Evidence) offsetsRewound() []Finding {
 	return []Finding{{
 		"offsets-rewound",
 		fmt.Sprintf("The group went back in the last minutes: the committed %s of %s %s lower than before, so records are read again.", words.Verb(len(names), "offset", "offsets"), words.List(names), words.Verb(len(names), "is", "are")),
-		"Nothing, if somebody reset the group. Otherwise look for a consumer that seeks back or commits from several threads, or for two applications with the same group.id.",
+		"Nothing, if someone reset the group. Otherwise look for a consumer that seeks back or commits from several threads, or for two applications with the same group.id.",
 	}}
 }
 

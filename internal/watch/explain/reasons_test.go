@@ -105,8 +105,8 @@ func TestEventsInWords(t *testing.T) {
 		},
 		{
 			journal.Entry{Kind: journal.KindSuspected, Suspects: []journal.Suspect{{Topic: "t", Partition: 3, Committed: 7, Deaths: 3}}, SuspectN: 1},
-			"Members died one after the other with the same offset committed, in t-3 at offset 7 (3 members): a record from there on may kill who reads it.",
-			"Members died one after the other with the same offset committed, in t-3 at offset 7 (3 members): a record from there on may kill who reads it.",
+			"Members died one after the other with the same offset committed, in t-3 at offset 7 (3 members): a record from there on may kill whoever reads it.",
+			"Members died one after the other with the same offset committed, in t-3 at offset 7 (3 members): a record from there on may kill whoever reads it.",
 		},
 		{journal.Entry{Kind: journal.KindDeleted, Cause: journal.CauseExpired}, "The group was deleted, since it had neither members nor committed offsets any more.", "expired"},
 		{journal.Entry{Kind: journal.KindDeleted, Cause: journal.CauseTopics}, "The group was deleted, because its topics were deleted and it had nothing but their offsets.", "deleted with their topics"},

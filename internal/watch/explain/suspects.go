@@ -57,7 +57,7 @@ func (e *Evidence) poisonSuspects() []Finding {
 	all := e.suspects()
 	var out []Finding
 	for i, s := range all[:min(len(all), words.Named)] {
-		text := fmt.Sprintf("%s may have a record that kills who reads it: %s died one after the other with offset %d committed there, and nobody has got past it.", s.name, words.Plural(s.deaths, "member"), s.committed)
+		text := fmt.Sprintf("%s may have a record that kills whoever reads it: %s died one after the other with offset %d committed there, and no one has got past it.", s.name, words.Plural(s.deaths, "member"), s.committed)
 		if more := len(all) - words.Named; i == words.Named-1 && more > 0 {
 			text += fmt.Sprintf(" So may %s.", words.Plural(more, "more partition"))
 		}
@@ -92,5 +92,5 @@ func (e *Entry) suspected() string {
 		s := &e.Suspects[i]
 		names = append(names, fmt.Sprintf("%s-%d at offset %d (%s)", s.Topic, s.Partition, s.Committed, words.Plural(s.Deaths, "member")))
 	}
-	return fmt.Sprintf("Members died one after the other with the same offset committed, in %s: a record from there on may kill who reads it.", words.ListSome(names, e.SuspectN))
+	return fmt.Sprintf("Members died one after the other with the same offset committed, in %s: a record from there on may kill whoever reads it.", words.ListSome(names, e.SuspectN))
 }

@@ -50,7 +50,7 @@ var Kinds = []Kind{
 		ID: "poison-suspect", Severity: 1, find: (*Evidence).poisonSuspects,
 		Found: func(g *lag.GroupLag) bool { return g.Poison > 0 },
 		Sentence: func(g *list.GroupRow, _, age string) string {
-			return fmt.Sprintf("Members of %s die one after the other at the same offset of %s: a record may kill who reads it; the oldest unread one is %s old.", g.Name, words.Plural(g.Poison, "partition"), age)
+			return fmt.Sprintf("Members of %s die one after the other at the same offset of %s: a record may kill whoever reads it; the oldest unread one is %s old.", g.Name, words.Plural(g.Poison, "partition"), age)
 		},
 		Metric: &Metric{
 			"muster_group_poison_suspects", "Partitions in which members died one after the other at the same committed offset, so that a record may be why.",
@@ -76,7 +76,7 @@ var Kinds = []Kind{
 		},
 		Alert: &Alert{
 			"MusterLagWithoutMembers", "kafka_consumergroup_group_sum_lag > 0 and on (cluster_name, group) kafka_consumergroup_group_state == 5", "10m", "warning",
-			"Nobody reads for group {{ $labels.group }}; {{ $value }} records are unread.",
+			"No one reads for group {{ $labels.group }}; {{ $value }} records are unread.",
 		},
 	},
 	{ID: "open-transaction", find: (*Evidence).openTransactions},

@@ -45,9 +45,9 @@ func (e *TxnEntry) what() string {
 		return e.fenced()
 	case journal.TxnOperator:
 		if e.PartitionN == 0 {
-			return fmt.Sprintf("fenced by an operator: %s; no transaction was open", wordHolder(e.By, "somebody"))
+			return fmt.Sprintf("fenced by an operator: %s; no transaction was open", wordHolder(e.By, "someone"))
 		}
-		return fmt.Sprintf("aborted by an operator: %s; %s", wordHolder(e.By, "somebody"), e.held())
+		return fmt.Sprintf("aborted by an operator: %s; %s", wordHolder(e.By, "someone"), e.held())
 	case journal.TxnTimedOut:
 		return fmt.Sprintf("timed out: %s, longer than it may; it was aborted", e.held())
 	case journal.TxnLost:
@@ -55,7 +55,7 @@ func (e *TxnEntry) what() string {
 	case journal.TxnRefused:
 		return e.refused()
 	case journal.TxnExpired:
-		out := "id expired: nobody had used it for " + words.Duration(e.Idle)
+		out := "id expired: no one had used it for " + words.Duration(e.Idle)
 		if e.Holder != nil {
 			out += "; last held by " + wordHolder(e.Holder, "")
 		}
@@ -71,7 +71,7 @@ func (e *TxnEntry) what() string {
 		if e.Committed {
 			end = "a commit"
 		}
-		return fmt.Sprintf("ended by an operator: %s wrote %s marker to %s, past the coordinator", wordHolder(e.By, "somebody"), end, e.partitions())
+		return fmt.Sprintf("ended by an operator: %s wrote %s marker to %s, past the coordinator", wordHolder(e.By, "someone"), end, e.partitions())
 	}
 	return fmt.Sprintf("something that this version of muster has no words for (%s)", e.Kind)
 }
@@ -90,7 +90,7 @@ func (e *TxnEntry) fenced() string {
 
 // held words who held what for how long.
 func (e *TxnEntry) held() string {
-	return fmt.Sprintf("%s had held %s for %s", wordHolder(e.Holder, "somebody"), e.partitions(), words.Duration(e.Open))
+	return fmt.Sprintf("%s had held %s for %s", wordHolder(e.Holder, "someone"), e.partitions(), words.Duration(e.Open))
 }
 
 // refused words that someone came who does not have the id.

@@ -28,7 +28,7 @@ func TestEntriesOfTransactionsInWords(t *testing.T) {
 		{journal.Txn{Kind: journal.TxnFenced, Holder: app1, By: app2}, "fenced: app-2 (10.0.0.7) took the id from app-1 (10.0.0.5); no transaction was open"},
 		{
 			journal.Txn{Kind: journal.TxnFenced, By: app2, Open: time.Second, Partitions: three[:1], PartitionN: 1, LeftOut: 4},
-			"fenced: app-2 (10.0.0.7) took the id; somebody had held a-0 for 1s (4 before this left out)",
+			"fenced: app-2 (10.0.0.7) took the id; someone had held a-0 for 1s (4 before this left out)",
 		},
 		{
 			journal.Txn{Kind: journal.TxnOperator, Holder: app1, By: app2, Open: time.Second, Partitions: three[:1], PartitionN: 1},
@@ -52,7 +52,7 @@ func TestEntriesOfTransactionsInWords(t *testing.T) {
 			journal.Txn{Kind: journal.TxnRefused, Was: journal.Producer{ID: 5, Epoch: 1}, Now: epoch(6), Request: "EndTxn", By: &journal.Holder{Host: "h"}},
 			"refused: a client at h sent EndTxn as producer 5, epoch 1; the id belongs to producer 7 now",
 		},
-		{journal.Txn{Kind: journal.TxnExpired, Idle: 168 * time.Hour, Holder: app1}, "id expired: nobody had used it for 7d; last held by app-1 (10.0.0.5)"},
+		{journal.Txn{Kind: journal.TxnExpired, Idle: 168 * time.Hour, Holder: app1}, "id expired: no one had used it for 7d; last held by app-1 (10.0.0.5)"},
 		{
 			journal.Txn{Kind: journal.TxnResolved, Broker: &node, Open: 20 * time.Minute, Partitions: three[:1], PartitionN: 1},
 			"orphan resolved: broker 2 aborted what had been open in a-0 for 20m and no coordinator knew",
@@ -63,7 +63,7 @@ func TestEntriesOfTransactionsInWords(t *testing.T) {
 		},
 		{
 			journal.Txn{Kind: journal.TxnMarked, Committed: true, Partitions: three[:1], PartitionN: 1},
-			"ended by an operator: somebody wrote a commit marker to a-0, past the coordinator",
+			"ended by an operator: someone wrote a commit marker to a-0, past the coordinator",
 		},
 		{journal.Txn{Kind: "eclipse"}, "something that this version of muster has no words for (eclipse)"},
 	} {

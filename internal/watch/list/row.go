@@ -32,7 +32,7 @@ type GroupRow struct {
 	Pace           string     `json:"pace" doc:"how it gets on: caught-up, catching-up, keeping-up, not-catching-up, held-back (by an open transaction), no-members, too-early (to say) or unknown"`
 	PaceText       string     `json:"paceText" doc:"the same in words, as in 5m for when it will have caught up"`
 	Stuck          int        `json:"stuck" doc:"partitions that stand still though the group has members"`
-	Poison         int        `json:"poison" doc:"partitions with a record that may kill who reads it"`
+	Poison         int        `json:"poison" doc:"partitions with a record that may kill whoever reads it"`
 	Rebalanced     *time.Time `json:"rebalanced" doc:"when the last rebalance ended"`
 	Cause          string     `json:"cause" doc:"of that rebalance"`
 	Findings       []string   `json:"findings" doc:"what is wrong, worst first"`

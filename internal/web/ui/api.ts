@@ -321,7 +321,7 @@ export interface GroupRow {
   paceText: string;
   /** partitions that stand still though the group has members */
   stuck: number;
-  /** partitions with a record that may kill who reads it */
+  /** partitions with a record that may kill whoever reads it */
   poison: number;
   /** when the last rebalance ended */
   rebalanced: Time | null;
@@ -354,7 +354,7 @@ export interface GroupWatch {
   paceText: string;
   /** partitions that stand still though the group has members */
   stuck: number;
-  /** partitions with a record that may kill who reads it */
+  /** partitions with a record that may kill whoever reads it */
   poison: number;
   /** when retention deletes the first unread record at the earliest; null if never */
   marginSeconds: number | null;
