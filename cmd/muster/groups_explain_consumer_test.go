@@ -70,7 +70,7 @@ func TestGroupsExplainWhoHoldsUpWhom(t *testing.T) {
 	says(t, text, "Group billing is Reconciling: its 2 members are on the way to the partitions that the uniform assignor gave them.",
 		"A rebalance is under way since", "second at 127.0.0.1 joined.",
 		"first at 127.0.0.1 has not given up orders-2 and orders-3, which second at 127.0.0.1 waits for.", "when its rebalance timeout ends, and the others get its partitions.",
-		"It rebalanced once in the last 1h:", "(epoch 2)", "first at 127.0.0.1 joined the empty group.", "The group now has 1 member; 4 partitions are assigned.",
+		"It rebalanced once in the last hour:", "(epoch 2)", "first at 127.0.0.1 joined the empty group.", "The group now has 1 member; 4 partitions are assigned.",
 		"Partitions of each member before and after: first at 127.0.0.1 0 → 4.")
 	same(t, "the type", x.Type, groupview.TypeConsumer)
 	says(t, s.run("groups", "describe", "billing").ok(), "orders:0-1 (gives up orders:2-3)")

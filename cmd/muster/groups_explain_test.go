@@ -37,7 +37,7 @@ func TestGroupsExplainAJoinAndALeave(t *testing.T) {
 	s.stable("billing", 2)
 	x, text := s.explained("billing", func(x explain.Explanation) bool { return x.RebalanceCount == 2 })
 	says(t, text, "Group billing is Stable: 4 partitions are assigned to 2 members by the range assignor. Its total lag is 0.",
-		"It rebalanced 2 times in the last 1h:", "(generation 1)", "(generation 2)",
+		"It rebalanced 2 times in the last hour:", "(generation 1)", "(generation 2)",
 		"at 127.0.0.1 joined the empty group.", "The group now has 1 member; 4 partitions are assigned.",
 		"1 member became 2; 2 of 4 partitions changed hands.", "Nothing looks odd now.")
 	r := x.Rebalances[0]
@@ -47,10 +47,10 @@ func TestGroupsExplainAJoinAndALeave(t *testing.T) {
 
 	two.Close()
 	x, text = s.explained("billing", func(x explain.Explanation) bool { return x.RebalanceCount == 3 && x.Members == 1 })
-	says(t, text, "It rebalanced 3 times in the last 1h:", `at 127.0.0.1 left. Reason given: "client leaving group per normal operation".`, "2 members became 1; 2 of 4 partitions changed hands.")
+	says(t, text, "It rebalanced 3 times in the last hour:", `at 127.0.0.1 left. Reason given: "client leaving group per normal operation".`, "2 members became 1; 2 of 4 partitions changed hands.")
 	says(t, x.Rebalances[0].Text[0], "two-")
 	limited := oneLine(s.run("groups", "explain", "billing", "--limit", "1").ok())
-	says(t, limited, "It rebalanced 3 times in the last 1h. The latest 1:")
+	says(t, limited, "It rebalanced 3 times in the last hour. The latest 1:")
 }
 
 func TestGroupsExplainAMissedHeartbeat(t *testing.T) {
@@ -61,7 +61,7 @@ func TestGroupsExplainAMissedHeartbeat(t *testing.T) {
 	s.rawMember("billing", 3*time.Second, "orders").mustJoin() // And then it is silent.
 	x, text := s.explained("billing", func(x explain.Explanation) bool { return x.RebalanceCount == 3 && x.State == groupview.Stable })
 	says(t, text, "at 127.0.0.1 sent no heartbeat for 3s, its session timeout, and was removed.", "2 members became 1;",
-		"What is odd: 1. In the last 1h, 1 member missed its heartbeats and was removed: raw at 127.0.0.1.",
+		"What is odd: 1. In the last hour, 1 member missed its heartbeats and was removed: raw at 127.0.0.1.",
 		"What to do: Look there for a crash", "raise its session.timeout.ms (now 3s)")
 	assert.True(t, found(x, "heartbeats-missed"), "the findings are %+v", x.Findings)
 }

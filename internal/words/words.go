@@ -112,6 +112,19 @@ func Duration(d time.Duration) string {
 	return out
 }
 
+// Past words a time that has passed, to follow "the last": hour, 30m.
+func Past(d time.Duration) string {
+	switch d {
+	case time.Minute:
+		return "minute"
+	case time.Hour:
+		return "hour"
+	case 24 * time.Hour:
+		return "day"
+	}
+	return Duration(d)
+}
+
 // Size words a number of bytes with three digits or so.
 func Size(bytes int64) string {
 	if bytes < 1024 {

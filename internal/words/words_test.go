@@ -14,6 +14,15 @@ func same(t *testing.T, what, got, want string) {
 	}
 }
 
+func TestPast(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		time.Minute: "minute", time.Hour: "hour", 24 * time.Hour: "day",
+		30 * time.Minute: "30m", 2 * time.Hour: "2h", 7 * 24 * time.Hour: "7d",
+	} {
+		same(t, d.String(), Past(d), want)
+	}
+}
+
 func TestDuration(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0: "0s", 20 * time.Microsecond: "0s", 200 * time.Millisecond: "200ms", time.Second: "1s", 1500 * time.Millisecond: "1.5s",

@@ -86,7 +86,7 @@ func TestWhyTheEpochRoseInWords(t *testing.T) {
 			"Topics that members subscribe to changed: t was created, with 1 partition and u was deleted and created again, with 2 partitions.", "topics t created u recreated",
 		},
 		{trigger(journal.TriggerConflict, "a"), "When the coordinator was loaded, two members seemed to have the same partition, which must not be. " + a + " was not as far on, and was removed.", "conflict: " + a},
-		{journal.Trigger{Kind: journal.TriggerInitialized}, "The share coordinator got to know partitions that the group had not read before.", "initialized"},
+		{journal.Trigger{Kind: journal.TriggerInitialized}, "The group got partitions that it had not read before.", "initialized"},
 		{journal.Trigger{Kind: journal.TriggerResumed}, "The coordinator was loaded, after a restart or from another broker, while members were on their way to their partitions; they go on from where they were.", "resumed"},
 	} {
 		e := consumerEntry(journal.KindEpoch, 0, c.why)
@@ -97,6 +97,15 @@ func TestWhyTheEpochRoseInWords(t *testing.T) {
 	same(t, "two that left", two.reasons()[0], "2 members left: "+a+" and "+a+". They had 4 partitions.")
 	many := consumerEntry(journal.KindEpoch, 0, with(journal.TriggerRegex, changes(added)), with(journal.TriggerRegex, changes(added)), with(journal.TriggerRegex, changes(added)), with(journal.TriggerRegex, changes(added)))
 	says(t, many.reasons()[0], "There were 1 more such events.")
+}
+
+// Members of a share group share partitions, so none has an owner, new or old.
+func TestTheStoryOfAShareGroupHasNoOwners(t *testing.T) {
+	settled := consumerEntry(journal.KindSettled, 0, journal.Trigger{Kind: journal.TriggerInitialized})
+	settled.Type, settled.Started, settled.Before, settled.After, settled.MoveN, settled.PartitionN = journal.TypeShare, settled.Time, 2, 2, 3, 6
+	story := evidenceOf(stableGroup(), settled).Explain(0).Rebalances[0].Text
+	same(t, "the story", strings.Join(story, " "), "The group got partitions that it had not read before. That was done at once. "+
+		"The group still has 2 members; the assignment of 3 of 6 partitions is another one.")
 }
 
 func TestTheStoryOfAConsumerGroup(t *testing.T) {

@@ -14,7 +14,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"muster/internal/journal"
@@ -166,7 +165,7 @@ func (e *Evidence) describeNow() string {
 	case len(g.Members) == 0:
 		return fmt.Sprintf("Group %s is %s: it has no members.%s", e.Name, g.State, lag)
 	case g.Tells():
-		n := len(g.Owners())
+		n := len(g.Assigned())
 		return fmt.Sprintf("Group %s is %s: %s by the %s assignor.%s", e.Name, g.State, words.Plural(n, "partition")+words.Verb(n, " is", " are")+" assigned to "+members, g.Assignor, lag)
 	}
 	return fmt.Sprintf("Group %s is %s with %s.%s", e.Name, g.State, members, lag)
@@ -178,9 +177,9 @@ func lagText(g *groupview.Group) string {
 	case g.TotalLag == nil:
 		return "-"
 	case g.TotalLagAtLeast:
-		return fmt.Sprintf("at least %d, which is where the broker stopped counting", *g.TotalLag)
+		return fmt.Sprintf("at least %s, which is where the broker stopped counting", words.Number(*g.TotalLag))
 	}
-	return strconv.FormatInt(*g.TotalLag, 10)
+	return words.Number(*g.TotalLag)
 }
 
 // quietRestarts words the restarts of static members that caused no rebalance.

@@ -136,15 +136,17 @@ func TestExplainARebalanceThatIsUnderWay(t *testing.T) {
 
 func TestExplainSaysWhatTheGroupIs(t *testing.T) {
 	lag := int64(7)
+	both := []groupview.Member{memberOf("a", []int32{0, 1}, "orders"), memberOf("b", []int32{0, 1}, "orders")}
 	two := []groupview.Member{memberOf("a", []int32{0, 1}, "orders"), memberOf("b", []int32{2}, "orders")}
 	for want, g := range map[string]*groupview.Group{
 		"Group g does not exist any more.": nil,
-		"Group g is PreparingRebalance: it waits for its 2 members to join. Its total lag is 7.":                             {State: groupview.Preparing, Members: two, TotalLag: &lag},
-		"Group g is CompletingRebalance: its 2 members wait for the leader to assign partitions. Its total lag is -.":        {State: groupview.Completing, Members: two},
-		"Group g is Empty: it has no members. Its total lag is 7.":                                                           {State: groupview.Empty, TotalLag: &lag},
-		"Group g is Stable: 3 partitions are assigned to 2 members by the range assignor. Its total lag is 7.":               {State: groupview.Stable, ProtocolType: groupview.Consumer, Assignor: "range", Members: two, TotalLag: &lag},
-		"Group g is Stable with 2 members. Its total lag is -.":                                                              {State: groupview.Stable, ProtocolType: "connect", Members: two},
-		"Group g is Empty: it has no members. Its total lag is at least 100000, which is where the broker stopped counting.": {State: groupview.Empty, TotalLag: new(int64(100000)), TotalLagAtLeast: true},
+		"Group g is PreparingRebalance: it waits for its 2 members to join. Its total lag is 7.":                              {State: groupview.Preparing, Members: two, TotalLag: &lag},
+		"Group g is CompletingRebalance: its 2 members wait for the leader to assign partitions. Its total lag is -.":         {State: groupview.Completing, Members: two},
+		"Group g is Empty: it has no members. Its total lag is 7.":                                                            {State: groupview.Empty, TotalLag: &lag},
+		"Group g is Stable: 3 partitions are assigned to 2 members by the range assignor. Its total lag is 7.":                {State: groupview.Stable, ProtocolType: groupview.Consumer, Assignor: "range", Members: two, TotalLag: &lag},
+		"Group g is Stable: 2 partitions are assigned to 2 members by the simple assignor. Its total lag is 1,010.":           {Type: groupview.TypeShare, State: groupview.Stable, ProtocolType: groupview.TypeShare, Assignor: "simple", Members: both, TotalLag: new(int64(1010))},
+		"Group g is Stable with 2 members. Its total lag is -.":                                                               {State: groupview.Stable, ProtocolType: "connect", Members: two},
+		"Group g is Empty: it has no members. Its total lag is at least 100,000, which is where the broker stopped counting.": {State: groupview.Empty, TotalLag: new(int64(100000)), TotalLagAtLeast: true},
 	} {
 		x := evidenceOf(g).Explain(0)
 		same(t, "the text", x.Text, want)

@@ -100,10 +100,13 @@ func (e *Evidence) ownerless() []Finding {
 	if !e.tells() || e.Group.Rebalances() { // Consumer groups are on their way, and tell who holds them up.
 		return nil
 	}
-	subscribed := e.Group.Subscribed()
+	subscribed, shared := e.Group.Subscribed(), map[groupview.TopicPartition]bool{}
+	if e.Group.Type == groupview.TypeShare { // No partition has an owner there.
+		shared = e.Group.Assigned()
+	}
 	var names []string
 	for _, p := range e.Group.Partitions {
-		if p.Owner == nil && slices.Contains(subscribed, p.Topic) {
+		if p.Owner == nil && !shared[groupview.TopicPartition{Topic: p.Topic, Partition: p.Partition}] && slices.Contains(subscribed, p.Topic) {
 			names = append(names, p.Name())
 		}
 	}

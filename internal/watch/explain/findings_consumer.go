@@ -84,7 +84,7 @@ func (e *Evidence) revocationTimeouts() []Finding {
 	return []Finding{{
 		"revocation-timed-out",
 		fmt.Sprintf("In the last %s, %s did not give up partitions within the rebalance timeout (%s) and %s removed: %s. Others waited for %s for up to %s.",
-			words.Duration(e.Since), words.Plural(len(why), "member"), words.Duration(timeout), words.Verb(len(why), "was", "were"), counted(why), words.Verb(len(why), "it", "them"), words.Duration(held)),
+			words.Past(e.Since), words.Plural(len(why), "member"), words.Duration(timeout), words.Verb(len(why), "was", "were"), counted(why), words.Verb(len(why), "it", "them"), words.Duration(held)),
 		"A client gives up partitions when its application next polls. Process fewer records between polls (max.poll.records), or look for a call there that blocks. If it needs that long, raise max.poll.interval.ms, which is the rebalance timeout: the others then wait for longer.",
 	}}
 }

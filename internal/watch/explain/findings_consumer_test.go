@@ -56,10 +56,10 @@ func TestAMemberThatDoesNotAcknowledgeItsRevocation(t *testing.T) {
 	why := trigger(journal.TriggerNotRevoked, "a")
 	why.Revoke = revokeOf()
 	e.Entries = []Entry{consumerEntry(journal.KindSettled, time.Minute, why), consumerEntry(journal.KindSettled, time.Second, why)}
-	same(t, "when it was removed", found(t, e), "revocation-timed-out: In the last 1h, 2 members did not give up partitions within the rebalance timeout (5m) and were removed: a at 10.0.0.1 (2 times). Others waited for them for up to 5m1s.")
+	same(t, "when it was removed", found(t, e), "revocation-timed-out: In the last hour, 2 members did not give up partitions within the rebalance timeout (5m) and were removed: a at 10.0.0.1 (2 times). Others waited for them for up to 5m1s.")
 	g.State = groupview.Reconciling
 	e.Entries = []Entry{consumerEntry(journal.KindEpoch, time.Minute/4, trigger(journal.TriggerJoined, "b")), consumerEntry(journal.KindEpoch, time.Second, why)}
-	says(t, found(t, e), "revocation-timed-out: In the last 1h, 1 member did not")
+	says(t, found(t, e), "revocation-timed-out: In the last hour, 1 member did not")
 }
 
 func TestARegexThatMatchesNothing(t *testing.T) {

@@ -117,7 +117,7 @@ func TestAnAssignmentThatIsTooLarge(t *testing.T) {
 	})
 	e := evidenceOf(nil, refused, refused)
 	same(t, "what is found", ids(e), "assignment-too-large ")
-	says(t, findings(e)[0].Text, "In the last 1h, the leader's assignment was refused 2 times", "3.0 MiB, and 1.0 MiB can be stored")
+	says(t, findings(e)[0].Text, "In the last hour, the leader's assignment was refused 2 times", "3.0 MiB, and 1.0 MiB can be stored")
 	resumed := entryWith(func(e *Entry) { e.Triggers = []journal.Trigger{{Kind: journal.TriggerResumed}} })
 	same(t, "the line of a rebalance that began anew", resumed.Line(), "resumed")
 	same(t, "what is found then", ids(evidenceOf(nil, resumed)), "")

@@ -153,7 +153,7 @@ func (e *Evidence) heartbeatsMissed() []Finding {
 	}
 	return []Finding{{
 		"heartbeats-missed",
-		fmt.Sprintf("In the last %s, %s heartbeats and %s removed: %s.", words.Duration(e.Since), words.Plural(len(expired), "member")+" missed "+words.Verb(len(expired), "its", "their"), words.Verb(len(expired), "was", "were"), counted(expired)),
+		fmt.Sprintf("In the last %s, %s heartbeats and %s removed: %s.", words.Past(e.Since), words.Plural(len(expired), "member")+" missed "+words.Verb(len(expired), "its", "their"), words.Verb(len(expired), "was", "were"), counted(expired)),
 		"Look there for a crash, a kill without shutdown, a long garbage collection or a broken network. " + e.raiseSession(timeouts(expired)),
 	}}
 }
@@ -170,7 +170,7 @@ func (e *Evidence) pollTimeouts() []Finding {
 	}
 	return []Finding{{
 		"poll-interval-exceeded",
-		fmt.Sprintf("In the last %s, %s because the application did not poll in time: %s.", words.Duration(e.Since), words.Plural(len(slow), "member")+" left", counted(slow)),
+		fmt.Sprintf("In the last %s, %s because the application did not poll in time: %s.", words.Past(e.Since), words.Plural(len(slow), "member")+" left", counted(slow)),
 		"Raise max.poll.interval.ms above the longest time that a batch takes, or lower max.poll.records.",
 	}}
 }
@@ -197,14 +197,14 @@ func (e *Evidence) lateJoins() []Finding {
 	if len(missed) > 0 {
 		out = append(out, Finding{
 			"missed-rebalance",
-			fmt.Sprintf("In the last %s, members did not join again within the rebalance timeout and were removed: %s.", words.Duration(e.Since), counted(missed)),
+			fmt.Sprintf("In the last %s, members did not join again within the rebalance timeout and were removed: %s.", words.Past(e.Since), counted(missed)),
 			"They were busy for longer than that. Raise max.poll.interval.ms (which is the rebalance timeout), or lower max.poll.records.",
 		})
 	}
 	if len(pending) > 0 {
 		out = append(out, Finding{
 			"never-joined",
-			fmt.Sprintf("In the last %s, the group waited in vain for clients that were given a member id and did not join with it: %s.", words.Duration(e.Since), counted(pending)),
+			fmt.Sprintf("In the last %s, the group waited in vain for clients that were given a member id and did not join with it: %s.", words.Past(e.Since), counted(pending)),
 			"They died or gave up between two requests: look at their logs, and for a process that is restarted over and over.",
 		})
 	}
@@ -336,7 +336,7 @@ func (e *Evidence) noSyncs() []Finding {
 	}
 	return []Finding{{
 		"no-sync",
-		fmt.Sprintf("In the last %s, members joined and then did not ask for their assignment: %s.", words.Duration(e.Since), counted(why)),
+		fmt.Sprintf("In the last %s, members joined and then did not ask for their assignment: %s.", words.Past(e.Since), counted(why)),
 		"They died or lost the connection in the middle of a rebalance, or their rebalance timeout is too short for the leader's assignment. Look at their logs.",
 	}}
 }
@@ -351,7 +351,7 @@ func (e *Evidence) tooLarge() []Finding {
 	return []Finding{{
 		"assignment-too-large",
 		fmt.Sprintf("In the last %s, the leader's assignment was refused %s, because the group's record would have been too large: %s, and %s can be stored. The group does not get past its rebalance.",
-			words.Duration(e.Since), words.Times(len(why)), words.Size(int64(last.Bytes)), words.Size(int64(last.MaxBytes))),
+			words.Past(e.Since), words.Times(len(why)), words.Size(int64(last.Bytes)), words.Size(int64(last.MaxBytes))),
 		"The record has every member's subscription and assignment: let fewer members subscribe to fewer topics, as several groups, or use an assignor that keeps less in its user data.",
 	}}
 }

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -87,6 +88,11 @@ func TestFindings(t *testing.T) {
 	unread.Partitions = []groupview.Partition{{Topic: "users", Committed: new(int64), Lag: &lag}}
 	ownerless := stableGroup(memberOf("a", []int32{0, 1, 2}, "orders"))
 	ownerless.Partitions = []groupview.Partition{{Topic: "orders", Partition: 3}}
+	shared := stableGroup(memberOf("a", []int32{0, 1}, "orders"), memberOf("b", []int32{0, 1}, "orders"))
+	shared.Type, shared.ProtocolType = groupview.TypeShare, groupview.TypeShare
+	shared.Partitions = []groupview.Partition{{Topic: "orders"}, {Topic: "orders", Partition: 1}}
+	unshared := *shared
+	unshared.Partitions = append(slices.Clone(shared.Partitions), groupview.Partition{Topic: "orders", Partition: 2})
 
 	for name, c := range map[string]struct {
 		e    *Evidence
@@ -94,18 +100,18 @@ func TestFindings(t *testing.T) {
 	}{
 		"nothing":            {evidenceOf(stableGroup(memberOf("a", []int32{0, 1, 2, 3}, "orders")), settledEntry(time.Minute, journal.TriggerJoined, "a")), ""},
 		"no group":           {evidenceOf(nil, settledEntry(time.Minute, journal.TriggerJoined, "a")), ""},
-		"expired":            {evidenceOf(nil, settledEntry(time.Minute, journal.TriggerExpired, "a"), settledEntry(time.Minute, journal.TriggerExpired, "a")), "heartbeats-missed: In the last 1h, 2 members missed their heartbeats and were removed: a at 10.0.0.1 (2 times)."},
-		"poll timeout":       {evidenceOf(nil, polled), "poll-interval-exceeded: In the last 1h, 1 member left because the application did not poll in time: a at 10.0.0.1."},
+		"expired":            {evidenceOf(nil, settledEntry(time.Minute, journal.TriggerExpired, "a"), settledEntry(time.Minute, journal.TriggerExpired, "a")), "heartbeats-missed: In the last hour, 2 members missed their heartbeats and were removed: a at 10.0.0.1 (2 times)."},
+		"poll timeout":       {evidenceOf(nil, polled), "poll-interval-exceeded: In the last hour, 1 member left because the application did not poll in time: a at 10.0.0.1."},
 		"slow joiner":        {evidenceOf(nil, slow), "slow-joiner: At 11:58:59 UTC the whole group waited for b-5f0c7d7e at 10.0.0.1 to join again, for 19s."},
-		"missed":             {evidenceOf(nil, missed), "missed-rebalance: In the last 1h, members did not join again within the rebalance timeout and were removed: c at 10.0.0.1."},
-		"never joined":       {evidenceOf(nil, never), "never-joined: In the last 1h, the group waited in vain for clients that were given a member id and did not join with it: c at 10.0.0.1."},
+		"missed":             {evidenceOf(nil, missed), "missed-rebalance: In the last hour, members did not join again within the rebalance timeout and were removed: c at 10.0.0.1."},
+		"never joined":       {evidenceOf(nil, never), "never-joined: In the last hour, the group waited in vain for clients that were given a member id and did not join with it: c at 10.0.0.1."},
 		"new and gone":       {evidenceOf(nil, first), ""},
 		"slow leader":        {evidenceOf(nil, leader), "slow-leader: At 11:58:59 UTC the leader, a-5f0c7d7e at 10.0.0.1, took 12s to assign 4 partitions to 2 members."},
-		"no sync":            {evidenceOf(nil, settledEntry(time.Minute, journal.TriggerNoSync, "a")), "no-sync: In the last 1h, members joined and then did not ask for their assignment: a at 10.0.0.1."},
+		"no sync":            {evidenceOf(nil, settledEntry(time.Minute, journal.TriggerNoSync, "a")), "no-sync: In the last hour, members joined and then did not ask for their assignment: a at 10.0.0.1."},
 		"storm":              {evidenceOf(nil, storm(journal.TriggerJoined, 5)...), "rebalance-storm: There were 5 rebalances between 11:55:00 UTC and 11:59:00 UTC (joins: 5)."},
 		"no storm":           {evidenceOf(nil, storm(journal.TriggerJoined, 4)...), ""},
 		"static gone":        {evidenceOf(stableGroup(memberOf("b", []int32{0, 1, 2, 3}, "orders")), static), "static-member-gone: Static member worker-7 at 10.0.0.1 did not come back within its session timeout (45s) and was removed."},
-		"static back":        {evidenceOf(stableGroup(back), static), "heartbeats-missed: In the last 1h, 1 member missed its heartbeats and was removed: worker-7 at 10.0.0.1."},
+		"static back":        {evidenceOf(stableGroup(back), static), "heartbeats-missed: In the last hour, 1 member missed its heartbeats and was removed: worker-7 at 10.0.0.1."},
 		"stuck":              {evidenceOf(busy, settledEntry(50*time.Minute, journal.TriggerJoined, "a"), started(45*time.Minute)), "stuck-rebalance: The group has been in PreparingRebalance for 45m: it waits for members that have not joined again."},
 		"stuck, and on whom": {evidenceOf(busy, waits(45*time.Minute), waits(44*time.Minute)), "stuck-rebalance: The group has been in PreparingRebalance for 45m: it waits for members that have not joined again (at 11:16:00 UTC: b-5f0c7d7e at 10.0.0.1 and c-5f0c7d7e at 10.0.0.1 (not yet a member))."},
 		"stuck on leader":    {evidenceOf(assigning, started(45*time.Second), started(2*time.Second)), "stuck-rebalance: The group has been in CompletingRebalance for 45s: all members have joined"},
@@ -114,6 +120,8 @@ func TestFindings(t *testing.T) {
 		"idle by range":      {evidenceOf(stableGroup(memberOf("a", []int32{0}, "orders"), memberOf("b", nil, "orders"))), "idle-members: 1 member has nothing to read, though there are 4 partitions for 2 members: b at 10.0.0.1. The range assignor"},
 		"unread topic":       {evidenceOf(unread), "unread-topic: The group has committed offsets of users, but no member subscribes to it any more. Its lag of 7"},
 		"ownerless":          {evidenceOf(ownerless), "unassigned-partitions: No one reads orders-3, though members subscribe to its topic."},
+		"shared":             {evidenceOf(shared), ""},
+		"shared, not all":    {evidenceOf(&unshared), "unassigned-partitions: No one reads orders-2, though members subscribe to its topic."},
 	} {
 		var got []string
 		for _, f := range findings(c.e) {

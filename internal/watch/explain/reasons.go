@@ -120,6 +120,8 @@ func (e *Entry) moved() string {
 		}
 	}
 	switch {
+	case e.Type == journal.TypeShare && e.Before > 0 && e.MoveN > 0: // No partition has an owner there.
+		return fmt.Sprintf("the assignment of %d of %s is another one.", e.MoveN, words.Plural(e.PartitionN, "partition"))
 	case e.assigns() && e.Before > 0 && e.MoveN > 0:
 		return fmt.Sprintf("%d of %s %s a new owner.", e.MoveN, words.Plural(e.PartitionN, "partition"), words.Verb(e.MoveN, "has", "have"))
 	case e.PartitionN == 0 && e.MoveN == 0:

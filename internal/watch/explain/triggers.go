@@ -95,9 +95,9 @@ var Triggers = []TriggerKind{
 		},
 	},
 	{
-		Kind: journal.TriggerInitialized, Mark: "■", Text: "the share coordinator got to know partitions", line: consumerLine,
+		Kind: journal.TriggerInitialized, Mark: "■", Text: "the group got new partitions", line: consumerLine,
 		reason: func(*Entry, *triggers) string {
-			return "The share coordinator got to know partitions that the group had not read before."
+			return "The group got partitions that it had not read before."
 		},
 	},
 	{

@@ -175,6 +175,19 @@ func (g *Group) Owners() map[TopicPartition]string {
 	return out
 }
 
+// Assigned returns the partitions that some member has. Of a share group it may be several.
+func (g *Group) Assigned() map[TopicPartition]bool {
+	out := map[TopicPartition]bool{}
+	for _, m := range g.Members {
+		for _, t := range m.Assigned {
+			for _, p := range t.Partitions {
+				out[TopicPartition{t.Topic, p}] = true
+			}
+		}
+	}
+	return out
+}
+
 // KeepLagging drops the partitions that have been read to the end, or have no lag
 // because nothing was committed.
 func (g *Group) KeepLagging() {

@@ -119,6 +119,9 @@ func (h *Hints) missingRule(cmd *cobra.Command, args []string, err error) string
 		Type: t, Pattern: auth.Literal, Name: nameOf(cmd, args, t), Host: auth.AnyHost, Permission: auth.Allow,
 		Principal: h.flags.Login.principal(), Operation: cmp.Or(operations[path][t], auth.Describe),
 	}
+	if path == "topics alter" && cmd.Flags().Changed("partitions") {
+		rule.Operation = auth.Alter // Of what is asked for it comes first.
+	}
 	if _, err := rule.Check(); err != nil {
 		return ""
 	}
@@ -138,8 +141,8 @@ func nameOf(cmd *cobra.Command, args []string, t auth.ResourceType) string {
 		return auth.ClusterName
 	case cmd.Name() == "audit":
 		return metadata.AuditTopic
-	case t == auth.Group && flag("group") != "":
-		return flag("group")
+	case t == auth.Group && cmp.Or(flag("group"), flag("share")) != "":
+		return cmp.Or(flag("group"), flag("share"))
 	case t == auth.TransactionalID && flag("transactional-id") != "":
 		return flag("transactional-id")
 	case t == auth.Topic && cmd.Parent().Name() == "groups" || len(args) == 0:

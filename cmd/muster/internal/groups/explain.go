@@ -142,7 +142,7 @@ func FormatExplanation(x *explain.Explanation) string {
 }
 
 func formatRebalances(out *strings.Builder, x *explain.Explanation) {
-	since := words.Duration(x.Since)
+	since := words.Past(x.Since)
 	fmt.Fprintln(out)
 	switch {
 	case !x.Journal:

@@ -79,7 +79,7 @@ func groupHistory(cmd *cobra.Command, flags *historyFlags, name string) error {
 	entries = source.Latest(&flags.HistoryFlags, cmd.ErrOrStderr(), entries)
 	show := flags.printer(cmd.OutOrStdout())
 	if len(entries) == 0 && !flags.follow {
-		fmt.Fprintf(cmd.ErrOrStderr(), "the journal says nothing about a group %q in the last %s; --since looks further back\n", name, words.Duration(since))
+		fmt.Fprintf(cmd.ErrOrStderr(), "the journal says nothing about a group %q in the last %s; --since looks further back\n", name, words.Past(since))
 		return nil
 	}
 	if err := show(entries); err != nil {

@@ -123,7 +123,7 @@ func showAudit(cmd *cobra.Command, flags *auditFlags) error {
 	entries = slices.DeleteFunc(entries, func(e source.AuditEntry) bool { return !flags.wants(&e.Entry) })
 	entries = source.Latest(&flags.HistoryFlags, cmd.ErrOrStderr(), entries)
 	if len(entries) == 0 && !flags.follow {
-		fmt.Fprintf(cmd.ErrOrStderr(), "the audit log has no such entry in the last %s; --since looks further back\n", words.Duration(since))
+		fmt.Fprintf(cmd.ErrOrStderr(), "the audit log has no such entry in the last %s; --since looks further back\n", words.Past(since))
 	}
 	if err := printAudit(cmd.OutOrStdout(), flags, entries); err != nil || !flags.follow {
 		return err

@@ -61,7 +61,7 @@ func txnHistory(cmd *cobra.Command, flags *source.HistoryFlags, ids []string) er
 		if len(ids) > 0 {
 			of = fmt.Sprintf("%q", ids[0])
 		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "the journal says nothing about %s in the last %s; --since looks further back\n", of, words.Duration(since))
+		fmt.Fprintf(cmd.ErrOrStderr(), "the journal says nothing about %s in the last %s; --since looks further back\n", of, words.Past(since))
 		return nil
 	}
 	var out strings.Builder
