@@ -1,5 +1,3 @@
-//go:build streams
-
 package broker_test
 
 import (

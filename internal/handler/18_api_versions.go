@@ -6,8 +6,9 @@
 //
 // The features are transaction.version 2 (KIP-890): clients that know it add partitions
 // to transactions by producing to them; group.version 1 (KIP-848): there are consumer
-// groups; and share.version 1 (KIP-932): there are share groups. They are told from
-// version 3 on, and that the broker could do without them from version 4 on.
+// groups; share.version 1 (KIP-932): there are share groups; and streams.version 1
+// (KIP-1071): there are streams groups. They are told from version 3 on, and that the
+// broker could do without them from version 4 on.
 // A broker that has logged in is told which requests brokers send to each other besides.
 
 package handler
@@ -65,6 +66,7 @@ func (h *Handler) apiVersions(_ context.Context, c *call) (kmsg.Response, error)
 var features = []feature{
 	{"group.version", 1},
 	{"share.version", 1},
+	{"streams.version", 1},
 	{"transaction.version", 2},
 }
 

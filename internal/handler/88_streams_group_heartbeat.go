@@ -1,5 +1,3 @@
-//go:build streams
-
 // StreamsGroupHeartbeat (key 88) is how a thread of a Kafka Streams application (KIP-1071)
 // joins its group, says what it is, learns which tasks it has, and leaves.
 //

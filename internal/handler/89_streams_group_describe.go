@@ -1,5 +1,3 @@
-//go:build streams
-
 // StreamsGroupDescribe (key 89) describes streams groups (KIP-1071), their topologies and
 // their members.
 //

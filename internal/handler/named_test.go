@@ -91,6 +91,14 @@ func repeating(id [16]byte) []kmsg.Request {
 		&kmsg.ConsumerGroupDescribeRequest{Version: 1, Groups: again("g")},
 		&kmsg.ShareGroupHeartbeatRequest{Version: 1, GroupID: "shared", MemberID: "m", SubscribedTopicNames: again(big)},
 		&kmsg.ShareGroupDescribeRequest{Version: 1, GroupIDs: again("shared")},
+		streamsJoin(kmsg.StreamsGroupHeartbeatRequestTopologySubtopology{SourceTopics: again(big)}),
+		streamsJoin(kmsg.StreamsGroupHeartbeatRequestTopologySubtopology{SourceTopics: []string{big}, StateChangelogTopics: again(kmsg.TopicInfo{Topic: "log"})}),
+		streamsJoin(kmsg.StreamsGroupHeartbeatRequestTopologySubtopology{SourceTopics: []string{big}, CopartitionGroups: again(
+			kmsg.StreamsGroupHeartbeatRequestTopologySubtopologyCopartitionGroup{SourceTopics: []int16{0}})}),
+		streamsJoin(again(kmsg.StreamsGroupHeartbeatRequestTopologySubtopology{SourceTopics: []string{big}})...),
+		&kmsg.StreamsGroupHeartbeatRequest{Group: "streams", MemberID: "m", MemberEpoch: 2, RebalanceTimeoutMillis: -1,
+			ActiveTasks: again(kmsg.TaskIDs{SubtopologyID: "0", Partitions: []int32{0, 1}}), StandbyTasks: []kmsg.TaskIDs{}, WarmupTasks: []kmsg.TaskIDs{}},
+		&kmsg.StreamsGroupDescribeRequest{Groups: again("streams")},
 		&kmsg.DescribeShareGroupOffsetsRequest{Version: 1, Groups: again(kmsg.DescribeShareGroupOffsetsRequestGroup{GroupID: "shared"})},
 		&kmsg.DescribeShareGroupOffsetsRequest{Version: 1, Groups: []kmsg.DescribeShareGroupOffsetsRequestGroup{{GroupID: "shared", Topics: again(kmsg.DescribeShareGroupOffsetsRequestGroupTopic{Topic: big, Partitions: bigs})}}},
 		&kmsg.AlterShareGroupOffsetsRequest{GroupID: "other", Topics: again(kmsg.AlterShareGroupOffsetsRequestTopic{Topic: big, Partitions: make([]kmsg.AlterShareGroupOffsetsRequestTopicPartition, 2)})},
@@ -106,6 +114,13 @@ func repeating(id [16]byte) []kmsg.Request {
 		&kmsg.DescribeUserSCRAMCredentialsRequest{Users: again(kmsg.DescribeUserSCRAMCredentialsRequestUser{Name: "u"})},
 		&kmsg.AlterUserSCRAMCredentialsRequest{Deletions: again(kmsg.AlterUserSCRAMCredentialsRequestDeletion{Name: "u", Mechanism: 1})},
 	}
+}
+
+func streamsJoin(subtopologies ...kmsg.StreamsGroupHeartbeatRequestTopologySubtopology) *kmsg.StreamsGroupHeartbeatRequest {
+	req := kmsg.NewPtrStreamsGroupHeartbeatRequest()
+	joinsStreams(req, subtopologies...)
+	req.Group = "streams"
+	return req
 }
 
 // namesNothing lists the keys without a list of things to name, or where naming

@@ -2,6 +2,8 @@ package handler_test
 
 import (
 	"reflect"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -202,10 +204,31 @@ func groupProbes() []probe {
 		{key: 69, needs: []int{0, 1}, setup: joins},
 		{key: 76, needs: []int{0, 1}, edit: on(func(_ names, r *kmsg.ShareGroupHeartbeatRequest) { r.MemberID = "m" })},
 		{key: 77, needs: []int{0, 1}, setup: func(w *guardedWorld, n names) { w.joinShare(n) }},
+		{key: 88, what: "with a source topic", needs: []int{0, 1}, edit: on(func(n names, r *kmsg.StreamsGroupHeartbeatRequest) {
+			joinsStreams(r, kmsg.StreamsGroupHeartbeatRequestTopologySubtopology{SourceTopics: []string{n.topic}})
+		})},
+		{key: 88, what: "with a topic to create", needs: []int{0, 1, 2}, omits: []int{2}, fresh: true, edit: on(func(n names, r *kmsg.StreamsGroupHeartbeatRequest) {
+			joinsStreams(r, kmsg.StreamsGroupHeartbeatRequestTopologySubtopology{RepartitionSourceTopics: []kmsg.TopicInfo{{Topic: n.topic, NumPartitions: 1}}})
+		}), shows: func(resp kmsg.Response) bool {
+			r := resp.(*kmsg.StreamsGroupHeartbeatResponse)
+			return r.ErrorCode == 0 && len(r.Status) > 0 && !strings.Contains(r.Status[0].StatusDetail, "Unauthorized")
+		}},
+		{key: 89, needs: []int{0, 1}, setup: func(w *guardedWorld, n names) { w.joinStreams(n) }},
 		{key: 90, needs: []int{0, 1}},
 		{key: 91, needs: []int{0, 1}},
 		{key: 92, needs: []int{0, 1}, setup: func(w *guardedWorld, n names) { w.leaveShare(n) }},
 	}
+}
+
+// joinsStreams makes a request that of a member which joins with subtopologies.
+func joinsStreams(r *kmsg.StreamsGroupHeartbeatRequest, subtopologies ...kmsg.StreamsGroupHeartbeatRequestTopologySubtopology) {
+	process, none := "p", []kmsg.TaskIDs{}
+	r.MemberID, r.MemberEpoch, r.ProcessID, r.RebalanceTimeoutMillis = "m", 0, &process, 1000
+	r.ActiveTasks, r.StandbyTasks, r.WarmupTasks = none, none, none
+	for i := range subtopologies {
+		subtopologies[i].SubtopologyID = strconv.Itoa(i)
+	}
+	r.Topology = &kmsg.StreamsGroupHeartbeatRequestTopology{Epoch: 1, Subtopologies: subtopologies}
 }
 
 // showsOffsets says whether an answer has offsets; from version 10 on it has no name.

@@ -98,6 +98,17 @@ func (w *guardedWorld) joinShare(n names) {
 	}
 }
 
+// joinStreams has a streams group with a member.
+func (w *guardedWorld) joinStreams(n names) {
+	w.t.Helper()
+	req := kmsg.NewPtrStreamsGroupHeartbeatRequest()
+	req.Group = n.group
+	joinsStreams(req, kmsg.StreamsGroupHeartbeatRequestTopologySubtopology{SourceTopics: []string{n.topic}})
+	if got := w.as(root, req).(*kmsg.StreamsGroupHeartbeatResponse); got.ErrorCode != 0 {
+		w.t.Fatalf("joined: %+v", got)
+	}
+}
+
 // leaveShare has a share group without members.
 func (w *guardedWorld) leaveShare(n names) {
 	w.t.Helper()

@@ -131,6 +131,8 @@ func laterKeys() []Entry {
 		{Key: 77, Min: 1, Max: 1, serve: (*Handler).shareGroupDescribe},
 		{Key: 78, Min: 1, Max: 2, raw: (*Handler).shareFetch},
 		{Key: 79, Min: 1, Max: 2, serve: (*Handler).shareAcknowledge},
+		{Key: 88, Min: 0, Max: 0, serve: (*Handler).streamsGroupHeartbeat, Note: "no warm-ups, no descriptions of topologies"},
+		{Key: 89, Min: 0, Max: 0, serve: (*Handler).streamsGroupDescribe},
 		{Key: 90, Min: 0, Max: 1, serve: (*Handler).describeShareGroupOffsets},
 		{Key: 91, Min: 0, Max: 0, serve: (*Handler).alterShareGroupOffsets},
 		{Key: 92, Min: 0, Max: 0, serve: (*Handler).deleteShareGroupOffsets},

@@ -104,7 +104,7 @@ func TestClientsAreToldWhichFeaturesThereAre(t *testing.T) {
 		for _, f := range resp.SupportedFeatures {
 			supported[f.Name] = f.MaxVersion
 		}
-		want, none := map[string]int16{"group.version": 1, "share.version": 1, "transaction.version": 2}, map[string]int16{}
+		want, none := map[string]int16{"group.version": 1, "share.version": 1, "streams.version": 1, "transaction.version": 2}, map[string]int16{}
 		if version < 3 && !maps.Equal(has, none) || version >= 3 && (!maps.Equal(has, want) || resp.FinalizedFeaturesEpoch < 0) {
 			t.Errorf("v%d: %+v, epoch %d", version, resp.FinalizedFeatures, resp.FinalizedFeaturesEpoch)
 		}

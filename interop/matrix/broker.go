@@ -21,11 +21,12 @@ const (
 )
 
 // settings let groups start at once, and members with a short session timeout and
-// transactions with a short timeout be missed soon. In consumer groups it is the broker
-// that says how often members are heard of, and when they are missed.
+// transactions with a short timeout be missed soon. In consumer and streams groups it is the
+// broker that says how often members are heard of, and when they are missed.
 var settings = []string{
 	"group.consumer.heartbeat.interval.ms=200", "group.consumer.session.timeout.ms=10000", "group.consumer.assignment.interval.ms=100",
-	"group.initial.rebalance.delay.ms=0", "group.min.session.timeout.ms=1000",
+	"group.streams.heartbeat.interval.ms=200", "group.streams.session.timeout.ms=6000", "group.streams.assignment.interval.ms=100",
+	"group.initial.rebalance.delay.ms=0", "group.streams.initial.rebalance.delay.ms=0", "group.min.session.timeout.ms=1000",
 	"transaction.abort.timed.out.transaction.cleanup.interval.ms=500",
 }
 

@@ -41,6 +41,7 @@ func rows() []row {
 		loggedIn(java("Java kafka-clients, logged in 1", "clients-1", "OldLogins")),
 		loggedIn(java("Kafka's command line tools, logged in", "kafka", "SecuredTools")),
 		java("Kafka Streams", "kafka", "Streams"),
+		java("Kafka Streams, streams groups", "kafka", "StreamsGroups"),
 		java("Kafka Connect", "kafka", "Connect"),
 		python("Python confluent-kafka", "confluent.py"),
 		loggedIn(python("Python confluent-kafka, logged in", "confluent_login.py")),

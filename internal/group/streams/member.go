@@ -137,13 +137,14 @@ func (in *joining) readTopology(x *kind.Step, m *kmsg.StreamsGroupHeartbeatReque
 
 // topologyOf is a topology as it is stored.
 func topologyOf(m *kmsg.StreamsGroupHeartbeatRequestTopology) *schema.StreamsTopology {
-	t := &schema.StreamsTopology{Epoch: m.Epoch}
+	t := &schema.StreamsTopology{Epoch: m.Epoch, Subtopologies: room[schema.Subtopology](len(m.Subtopologies))}
 	for i := range m.Subtopologies {
 		s := &m.Subtopologies[i]
 		out := schema.Subtopology{
 			ID: s.SubtopologyID, Sources: list(s.SourceTopics), Patterns: list(s.SourceTopicRegex), Sinks: list(s.RepartitionSinkTopics),
 			Changelogs: infos(s.StateChangelogTopics), Repartitions: infos(s.RepartitionSourceTopics),
 		}
+		out.Copartitions = room[schema.Copartition](len(s.CopartitionGroups))
 		for _, c := range s.CopartitionGroups {
 			out.Copartitions = append(out.Copartitions, schema.Copartition{Sources: list(c.SourceTopics), Patterns: list(c.SourceTopicRegex), Repartitions: list(c.RepartitionSourceTopics)})
 		}
@@ -160,7 +161,16 @@ func list[T any](l []T) []T {
 	return l
 }
 
-func infos(from []kmsg.TopicInfo) (out []schema.TopicInfo) {
+// room is an empty list with room for some, nil if there will be none.
+func room[T any](n int) []T {
+	if n == 0 {
+		return nil
+	}
+	return make([]T, 0, n)
+}
+
+func infos(from []kmsg.TopicInfo) []schema.TopicInfo {
+	out := room[schema.TopicInfo](len(from))
 	for _, t := range from {
 		info := schema.TopicInfo{Name: t.Topic, Partitions: t.NumPartitions, Replication: t.ReplicationFactor}
 		for _, c := range t.Configs {

@@ -124,6 +124,9 @@ func Check(t *schema.StreamsTopology) string {
 				return fmt.Sprintf("Repartition topic %s cannot have %d partitions.", r.Name, r.Partitions)
 			}
 		}
+		if len(s.Copartitions) > len(s.Sources)+len(s.Repartitions) {
+			return fmt.Sprintf("Subtopology %s has more copartition groups than topics.", s.ID)
+		}
 		for _, c := range s.Copartitions {
 			if !indexes(c.Sources, len(s.Sources)) || !indexes(c.Repartitions, len(s.Repartitions)) || len(c.Patterns) > 0 {
 				return fmt.Sprintf("A copartition group of subtopology %s names a topic that it does not have.", s.ID)

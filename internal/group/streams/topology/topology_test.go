@@ -136,6 +136,7 @@ func TestATopologyThatCannotBeIsRefused(t *testing.T) {
 		{"a source twice", func(s *schema.Subtopology) { s.Sources = []string{"a", "a"} }, "Subtopology 0 names topic a twice."},
 		{"a changelog twice", func(s *schema.Subtopology) { s.Changelogs = append(s.Changelogs, s.Changelogs[0]) }, "Subtopology 0 names topic log twice."},
 		{"a negative number", func(s *schema.Subtopology) { s.Repartitions[0].Partitions = -3 }, "Repartition topic r cannot have -3 partitions."},
+		{"too many copartition groups", func(s *schema.Subtopology) { s.Copartitions = slices.Repeat(s.Copartitions, 3) }, "Subtopology 0 has more copartition groups than topics."},
 		{"an id twice", func(s *schema.Subtopology) { s.ID = "1" }, "Subtopology 1 is there twice."},
 		{"an index too high", func(s *schema.Subtopology) { s.Copartitions[0].Sources[0] = 1 }, "A copartition group of subtopology 0 names a topic that it does not have."},
 		{"a negative index", func(s *schema.Subtopology) { s.Copartitions[0].Repartitions[0] = -1 }, "A copartition group of subtopology 0 names a topic that it does not have."},
