@@ -62,3 +62,8 @@ func (x *Step) RoomFor(group string, more int64) *kerr.Error {
 	}
 	return nil
 }
+
+// HasRoom says whether a group may hold so many bytes more.
+func (x *Step) HasRoom(group string, more int64) bool {
+	return more <= 0 || x.weightOf(group)+more <= MaxGroupBytes && (x.Cfg.MaxBytes <= 0 || x.others+x.TotalWeight+more <= x.Cfg.MaxBytes)
+}

@@ -39,4 +39,13 @@ func TestMembersMayHoldSoMuch(t *testing.T) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
+	for _, c := range []struct {
+		group string
+		more  int64
+		want  bool
+	}{{"g", 1000, true}, {"g", 1001, false}, {"full", 100, true}, {"full", 101, false}, {"full", -1, true}} {
+		if got := x.HasRoom(c.group, c.more); got != c.want {
+			t.Errorf("%+v: %t", c, got)
+		}
+	}
 }

@@ -59,6 +59,9 @@ func (g *Group) statuses(x *kind.Step, m *Member) (out []kmsg.StreamsGroupHeartb
 	if g.shutdown != "" {
 		add(topology.Shutdown, "Streams group member "+g.shutdown+" encountered a fatal error and requested a shutdown for the entire application.")
 	}
+	if g.crowded {
+		add(topology.AssignmentWaits, "Assignment delayed: there is no room for the tasks of the group, see muster.groups.max.bytes.")
+	}
 	if g.delay != 0 {
 		add(topology.AssignmentWaits, "Assignment delayed due to the configured initial rebalance delay.")
 	}

@@ -27,7 +27,7 @@ func (g *Group) delayTimer() machine.TimerKey {
 }
 
 // Defers implements modern.Optional.
-func (g *Group) Defers(*kind.Step) bool { return g.delay != 0 }
+func (g *Group) Defers(*kind.Step) bool { return g.delay != 0 || g.crowded }
 
 // Fired handles a timer of a streams group.
 func (g *Group) Fired(x *kind.Step, e machine.TimerFired) {

@@ -21,7 +21,7 @@ func (g *Group) Kind() schema.Kind { return schema.Streams }
 
 func (g *Group) ProtocolName() string { return string(schema.Streams) }
 
-func (g *Group) Weight() int64 { return g.bytes }
+func (g *Group) Weight() int64 { return g.bytes + g.tasks*taskWeight }
 
 func (g *Group) InUse() (func(topic string) bool, *kerr.Error) { return g.reads(), nil }
 

@@ -47,6 +47,8 @@ type Group struct {
 	next     found  // what the next epoch will have
 	resolved look   // what was last found out about the topology
 	topics   topics // that are being created
+	tasks    int64  // for which there is room
+	crowded  bool   // there is none for those of the next epoch
 	delay    uint64 // the sequence of the timer until whose end nothing is assigned, 0 if none runs
 	shutdown string // the member that wants all to end, "" if none does
 	answers  endpoints

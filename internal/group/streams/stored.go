@@ -92,6 +92,10 @@ func (g *Group) FitsHeld(x *kind.Step, member string, list []Task) bool {
 	return n <= x.MaxBatch
 }
 
+// taskWeight is what a task is counted for that a member has, or is to have, in some role. The
+// requests from which there are that many are small.
+const taskWeight = 240
+
 // memberBytes is what a member is counted for.
 func memberBytes(m *Member) int64 {
 	return kind.MemberBytes + int64((&schema.StreamsMemberRecord{Member: m.ID, Value: m.Metadata}).Size())

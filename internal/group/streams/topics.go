@@ -53,6 +53,19 @@ func (g *Group) find(x *kind.Step) {
 	if g.next = (found{noTopology, g.Config(x).Of(g.ID).Standbys}); r.IsReady() {
 		g.next.validated = g.Topology.Epoch
 	}
+	g.makeRoom(x, r)
+}
+
+// makeRoom counts the tasks that there are in the next epoch. If there is no room for them, all
+// stay as they are, until there is.
+func (g *Group) makeRoom(x *kind.Step, r *topology.Resolved) {
+	n := int64(0)
+	if g.Present > 0 && r.IsReady() {
+		n = r.Tasks(g.next.standbys)
+	}
+	if g.crowded = !x.HasRoom(g.ID, (n-g.tasks)*taskWeight); !g.crowded {
+		g.tasks = n
+	}
 }
 
 // Forget notes what the epoch will have that a member which is gone is a reason for.

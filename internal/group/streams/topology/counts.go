@@ -119,7 +119,9 @@ func (r *resolver) compareAll(names []string) {
 	}
 }
 
-// countTasks counts the tasks of each subtopology.
+// countTasks counts the tasks of each subtopology. Members and people are told which partitions
+// a task reads, of which a small topology may have very many: so those are bounded, and tasks
+// with them.
 func (r *resolver) countTasks() {
 	total := int64(0)
 	for i := range r.t.Subtopologies {
@@ -127,12 +129,13 @@ func (r *resolver) countTasks() {
 		out := Subtopology{ID: s.ID, Stateful: len(s.Changelogs) > 0}
 		sources(s, func(name string) {
 			out.Sources, out.Tasks = append(out.Sources, name), max(out.Tasks, r.counts[name])
+			total += int64(r.counts[name])
 		})
 		slices.Sort(out.Sources)
 		out.Sources = slices.Compact(out.Sources)
 		r.Subtopologies = append(r.Subtopologies, out)
-		if total += int64(out.Tasks); total > maxTasks {
-			r.Invalid = fmt.Sprintf("The topology has more than %d tasks.", maxTasks)
+		if total > maxRead {
+			r.Invalid = fmt.Sprintf("The topology reads more than %d partitions.", maxRead)
 			return
 		}
 	}

@@ -43,14 +43,23 @@ type Status int8
 
 // The statuses.
 const (
-	StaleTopology    Status = 0
-	MissingSources   Status = 1
-	WrongPartitions  Status = 2
-	MissingInternal  Status = 3
-	Shutdown         Status = 4
-	AssignmentWaits  Status = 5
-	maxTasks                = 1 << 17
-	maxNamedInDetail        = 3
+	StaleTopology   Status = 0
+	MissingSources  Status = 1
+	WrongPartitions Status = 2
+	MissingInternal Status = 3
+	Shutdown        Status = 4
+	AssignmentWaits Status = 5
+)
+
+const (
+	// maxRead is how many partitions all subtopologies may read.
+	maxRead = 1 << 17
+	// maxNamed is how many topics and copartition groups a topology may name, and maxID how
+	// long the id of a subtopology may be, which is in each record of who has tasks of it.
+	// Applications are far below that; what they need is found out under the shard's lock.
+	maxNamed         = 20_000
+	maxID            = 249
+	maxNamedInDetail = 3
 )
 
 // Resolved is what a topology needs, as of some moment.
@@ -67,6 +76,17 @@ type Resolved struct {
 
 // IsReady says whether the topology can be used.
 func (r *Resolved) IsReady() bool { return r.Problem == nil && r.Invalid == "" }
+
+// Tasks counts the tasks, with that many standbys of those that have state.
+func (r *Resolved) Tasks(standbys int) (n int64) {
+	for i := range r.Subtopologies {
+		s := &r.Subtopologies[i]
+		if n += int64(s.Tasks); s.Stateful {
+			n += int64(s.Tasks) * int64(standbys)
+		}
+	}
+	return n
+}
 
 // Has says whether there is a task.
 func (r *Resolved) Has(subtopology string, n int32) bool {
@@ -101,9 +121,15 @@ func Names(t *schema.StreamsTopology) []string {
 
 // Check says what is wrong with a topology, whatever topics there are; "" if nothing is.
 func Check(t *schema.StreamsTopology) string {
-	ids := map[string]bool{}
+	ids, named := map[string]bool{}, 0
 	for i := range t.Subtopologies {
 		s := &t.Subtopologies[i]
+		if named += 1 + len(s.Sources) + len(s.Sinks) + len(s.Changelogs) + len(s.Repartitions) + len(s.Copartitions); named > maxNamed {
+			return fmt.Sprintf("The topology has more than %d subtopologies, topics and copartition groups.", maxNamed)
+		}
+		if len(s.ID) > maxID {
+			return fmt.Sprintf("The id of a subtopology is longer than %d bytes.", maxID)
+		}
 		if ids[s.ID] {
 			return fmt.Sprintf("Subtopology %s is there twice.", s.ID)
 		}

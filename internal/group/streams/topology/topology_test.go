@@ -111,7 +111,7 @@ func TestATopologyIsResolved(t *testing.T) {
 		{"two fixed ones must match", "0: a > r s; 2: r?2 s?3 = r+s", "status 2: Following topics do not have the same number of partitions: r has 2, s has 3."},
 		{"flexible topics have the largest number", "0: a > r; 1: c > s; 2: r? s? = r+s", "0×4 1×6 2×6 r:6+ s:6+"},
 		{"a topic in two groups that do not agree", "0: a > r; 1: r? b c = r+b r+c", "status 2: Following topics do not have the same number of partitions: b has 2, r has 6."},
-		{"too many tasks", strings.Repeat("x: huge;", 1) + "y: huge", "invalid: The topology has more than 131072 tasks."},
+		{"too many tasks", strings.Repeat("x: huge;", 1) + "y: huge", "invalid: The topology reads more than 131072 partitions."},
 	} {
 		got := show(Resolve(parse(t, c.topology), func(name string) int32 {
 			if name == "huge" {
@@ -137,6 +137,12 @@ func TestATopologyThatCannotBeIsRefused(t *testing.T) {
 		{"a changelog twice", func(s *schema.Subtopology) { s.Changelogs = append(s.Changelogs, s.Changelogs[0]) }, "Subtopology 0 names topic log twice."},
 		{"a negative number", func(s *schema.Subtopology) { s.Repartitions[0].Partitions = -3 }, "Repartition topic r cannot have -3 partitions."},
 		{"too many copartition groups", func(s *schema.Subtopology) { s.Copartitions = slices.Repeat(s.Copartitions, 3) }, "Subtopology 0 has more copartition groups than topics."},
+		{"an id without end", func(s *schema.Subtopology) { s.ID = strings.Repeat("x", maxID+1) }, "The id of a subtopology is longer than 249 bytes."},
+		{"too many topics", func(s *schema.Subtopology) {
+			for i := range maxNamed - 6 {
+				s.Sources = append(s.Sources, fmt.Sprint(i))
+			}
+		}, "The topology has more than 20000 subtopologies, topics and copartition groups."},
 		{"an id twice", func(s *schema.Subtopology) { s.ID = "1" }, "Subtopology 1 is there twice."},
 		{"an index too high", func(s *schema.Subtopology) { s.Copartitions[0].Sources[0] = 1 }, "A copartition group of subtopology 0 names a topic that it does not have."},
 		{"a negative index", func(s *schema.Subtopology) { s.Copartitions[0].Repartitions[0] = -1 }, "A copartition group of subtopology 0 names a topic that it does not have."},
