@@ -124,7 +124,7 @@ interop: build ## Run clients of every language against the broker and write doc
 # on both. ($$$$, since two makes read it.)
 matrix: # Run a sample of make interop.
 	@$(MAKE) interop STORES=disk ROWS='clients [234]|logged|Connect|aiokafka|platformatic|sarama|Go kafka-go'
-	@$(MAKE) interop STORES=redis ROWS='clients 4|tools$$$$|Streams|confluent-kafka$$$$|kafka-python$$$$|KafkaJS$$$$|franz-go|confluent-kafka-go'
+	@$(MAKE) interop STORES=redis ROWS='clients 4|tools$$$$|Streams$$$$|confluent-kafka$$$$|kafka-python$$$$|KafkaJS$$$$|franz-go|confluent-kafka-go'
 
 bench: ## Run the benchmark (make bench ARGS=-h lists its flags)
 	go -C $(BENCH) run . $(ARGS)

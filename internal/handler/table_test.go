@@ -73,8 +73,8 @@ code that it gets without. "Else left out" means that the answer has no trace of
 	b.WriteString(`
 ## Not served
 
-- **Streams groups.** Their keys are not in
-  the table, so clients see that before they try.
+- **Version 1 of the streams protocol** (keys 88 and 89), which has warm-up tasks; see
+  [streams groups](streams-groups.md).
 - **Transactions in topics of the Redis layout ` + "`stream`" + `.** Producers get
   UNSUPPORTED_FOR_MESSAGE_FORMAT there; see [transactions](transactions.md).
 - **Message formats v0 and v1.** A batch in one of them is rejected with

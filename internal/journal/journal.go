@@ -64,6 +64,7 @@ const (
 	TypeClassic  = "classic"
 	TypeConsumer = "consumer"
 	TypeShare    = "share"
+	TypeStreams  = "streams"
 )
 
 // Assigns says whether the coordinator assigns in groups of a type. Only in classic groups

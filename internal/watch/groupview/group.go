@@ -42,6 +42,7 @@ const (
 	TypeClassic  = journal.TypeClassic // Types of groups.
 	TypeConsumer = journal.TypeConsumer
 	TypeShare    = journal.TypeShare
+	TypeStreams  = journal.TypeStreams
 )
 
 // Group is a group at one moment. The fields are those of muster groups describe
@@ -60,6 +61,10 @@ type Group struct {
 	TotalLag        *int64       `json:"total_lag"`
 	TotalLagAtLeast bool         `json:"total_lag_at_least,omitempty"` // The count of a partition ended early.
 	Uncommitted     int          `json:"uncommitted_partitions"`       // They have no lag.
+
+	// Of a streams group.
+	Topology []Subtopology `json:"topology,omitempty"`
+	Missing  []string      `json:"missing_topics,omitempty"` // Those of the topology that do not exist.
 }
 
 // Coordinator is the broker that has a group.
@@ -83,6 +88,11 @@ type Member struct {
 	Epoch   *int32     `json:"epoch,omitempty"`
 	Target  []Assigned `json:"target,omitempty"`  // What it is to have.
 	Classic bool       `json:"classic,omitempty"` // It uses the classic protocol.
+
+	// Of members of streams groups. Threads of an instance have the same process.
+	Process     string `json:"process,omitempty"`
+	Tasks       *Tasks `json:"tasks,omitempty"`
+	TargetTasks *Tasks `json:"target_tasks,omitempty"`
 
 	// What only a muster broker tells of them.
 	Assignor *string    `json:"assignor,omitempty"` // That it asks for.

@@ -10,6 +10,8 @@ import (
 type Kind struct {
 	Ask  func(names []string) kmsg.Request
 	Read func(kmsg.Response) []Answer
+	// Unrouted says that a client does not know that the coordinator of a group is to be asked.
+	Unrouted bool
 }
 
 // Answer is what a broker says of one group; but for where it is and its offsets.
@@ -20,7 +22,7 @@ type Answer struct {
 }
 
 // Kinds has all of them. A group that is none of one kind may be of the next.
-var Kinds = []Kind{{askConsumers, readConsumers}, {askShares, readShares}}
+var Kinds = []Kind{{Ask: askConsumers, Read: readConsumers}, {Ask: askShares, Read: readShares}, {Ask: askStreams, Read: readStreams, Unrouted: true}}
 
 func askConsumers(names []string) kmsg.Request {
 	req := kmsg.NewPtrConsumerGroupDescribeRequest()

@@ -47,7 +47,7 @@ func (l *Loader) Load(ctx context.Context, names []string) (map[string]*Group, m
 		}
 		g := newGroup(name, &d)
 		groups[name] = g
-		for _, topic := range g.Subscribed() {
+		for _, topic := range slices.Concat(g.Subscribed(), g.topologyTopics()) {
 			topics[topic] = true
 		}
 		for tp := range d.Committed {
@@ -58,6 +58,7 @@ func (l *Loader) Load(ctx context.Context, names []string) (map[string]*Group, m
 		return nil, nil, err
 	}
 	for name, g := range groups {
+		l.addTopics(g)
 		l.addPartitions(g, described[name].Committed)
 	}
 	return groups, failed, nil

@@ -44,13 +44,19 @@ delivered. Partitions have no owner there: several members may share one.
 Members of a consumer group (KIP-848) come to the group's epoch one by one: EPOCH is
 where a member is, PARTITIONS what it may use now, TARGET what it is to have.
 
+Members of a streams group (KIP-1071) are threads of the instances of an application, each
+instance a PROCESS. ACTIVE is the tasks that a member works on and STANDBY those of
+whose state it has a copy, as subtopology:partitions. A group that is NotReady waits
+for topics.
+
 With --json it prints an array of objects with the fields name, type, state,
 protocol_type, assignor, epoch and target_epoch (of consumer groups), coordinator
 (broker, address), members (member_id, client_id, host, instance_id, topics,
-assigned; of consumer groups also pattern, epoch, target, classic, and from a muster
-broker assignor, matches, revoking, waits, since, until, heard, session), partitions (topic, partition,
+assigned; of consumer groups also pattern, epoch, target, classic, of streams groups
+epoch, process, tasks, target_tasks, and from a muster broker assignor, matches, revoking, waits, since, until, heard, session), partitions (topic, partition,
 committed, log_start_offset, log_end_offset, lag, lag_at_least, lag_seconds,
-owner), total_lag, total_lag_at_least and uncommitted_partitions. What is unknown
+owner), total_lag, total_lag_at_least, uncommitted_partitions, and of streams groups
+topology and missing_topics. What is unknown
 is null; lag_at_least and total_lag_at_least are there if they are true.`,
 		Example: `  muster groups describe billing
   muster groups describe billing --only-with-lag
@@ -111,6 +117,7 @@ func printGroups(w io.Writer, groups []*groupview.Group, withLag bool) error {
 			out.WriteByte('\n')
 		}
 		printGroupHead(&out, g)
+		printTopology(&out, g)
 		if err := errors.Join(printMembers(&out, g.Type, g.Members), printGroupPartitions(&out, g, withLag)); err != nil {
 			return err
 		}
@@ -153,6 +160,9 @@ func printMembers(w io.Writer, kind string, members []groupview.Member) error {
 		return nil
 	}
 	fmt.Fprintln(w)
+	if kind == groupview.TypeStreams {
+		return printStreams(w, members)
+	}
 	if members[0].Epoch != nil {
 		return printConsumers(w, kind, members)
 	}
