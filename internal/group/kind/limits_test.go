@@ -19,7 +19,7 @@ func (w weighed) Weight() int64 { return w.bytes }
 func TestMembersMayHoldSoMuch(t *testing.T) {
 	s := NewShard(DefaultConfig())
 	s.Cfg.MaxBytes = 40 << 20
-	s.Groups["full"], s.Groups["g"] = weighed{bytes: MaxGroupBytes - 100}, weighed{}
+	s.Groups["full"], s.Groups["over"], s.Groups["g"] = weighed{bytes: MaxGroupBytes - 100}, weighed{bytes: MaxGroupBytes + 100}, weighed{}
 	s.WeighAll()
 	var x Step
 	x.Begin(&s, &machine.Input{Others: s.Cfg.MaxBytes - s.TotalWeight - 1000})
@@ -43,7 +43,7 @@ func TestMembersMayHoldSoMuch(t *testing.T) {
 		group string
 		more  int64
 		want  bool
-	}{{"g", 1000, true}, {"g", 1001, false}, {"full", 100, true}, {"full", 101, false}, {"full", -1, true}} {
+	}{{"g", 1000, true}, {"g", 1001, false}, {"full", 100, true}, {"full", 101, false}, {"over", 0, true}, {"over", 1, false}} {
 		if got := x.HasRoom(c.group, c.more); got != c.want {
 			t.Errorf("%+v: %t", c, got)
 		}

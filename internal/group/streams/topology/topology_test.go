@@ -123,6 +123,12 @@ func TestATopologyIsResolved(t *testing.T) {
 	}
 }
 
+func TestStandbysAreOfTasksWithState(t *testing.T) {
+	r := Resolve(parse(t, "0: a / log; 1: b"), func(string) int32 { return 3 })
+	assert.Equal(t, r.Tasks(0), 6, "tasks")
+	assert.Equal(t, r.Tasks(2), 12, "tasks with standbys")
+}
+
 func TestATopologyThatCannotBeIsRefused(t *testing.T) {
 	ok := func() *schema.StreamsTopology { return parse(t, "0: a r? / log = a+r; 1: b") }
 	assert.Equal(t, Check(ok()), "")
