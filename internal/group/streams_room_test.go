@@ -72,7 +72,7 @@ func tasksIn(resp *kmsg.StreamsGroupHeartbeatResponse) (n int) {
 
 // Tasks take memory that the requests from which there are that many do not show.
 func TestTasksOfAllStreamsGroupsAreCounted(t *testing.T) {
-	c := newRoomy(t, 2_100_000, 1000) // A group has 2000 tasks, which weigh 480,000.
+	c := newRoomy(t, 3_100_000, 1000) // A group has 2000 tasks, which weigh 700,000.
 	for i := range 4 {
 		resp := c.beat(fmt.Sprint("g", i), 0)
 		assert.True(t, resp.ErrorCode == 0 && tasksIn(resp) == 2000, "group %d has %d tasks, error %d", i, tasksIn(resp), resp.ErrorCode)
@@ -87,7 +87,7 @@ func TestTasksOfAllStreamsGroupsAreCounted(t *testing.T) {
 
 // A group whose topics grow more than there is room for keeps what it has.
 func TestAStreamsGroupThatGrowsWithoutRoomStaysAsItIs(t *testing.T) {
-	c := newRoomy(t, 1_000_000, 1000)
+	c := newRoomy(t, 1_200_000, 1000)
 	first := c.beat("g", 0)
 	assert.Equal(t, tasksIn(first), 2000, "tasks")
 	c.grow(3000)

@@ -144,3 +144,18 @@ func TestReplacingTheSettingsOfAnInternalTopicKeepsWhatItNeeds(t *testing.T) {
 		t.Errorf("settings %+v", c)
 	}
 }
+
+// An application must not have the broker read or create such topics for it.
+func TestATopologyNamesNoInternalTopicAndNoInvalidOne(t *testing.T) {
+	w := newWorld(t)
+	type topology = kmsg.StreamsGroupHeartbeatRequestTopologySubtopology
+	for _, bad := range []string{metadata.OffsetsTopic, metadata.ClusterMetadataTopic, "", "a/b", "..", strings.Repeat("x", 250)} {
+		info := []kmsg.TopicInfo{{Topic: bad}}
+		for _, s := range []topology{{SourceTopics: []string{bad}}, {RepartitionSinkTopics: []string{bad}}, {StateChangelogTopics: info}, {RepartitionSourceTopics: info}} {
+			got := w.request(streamsJoin(s)).(*kmsg.StreamsGroupHeartbeatResponse)
+			assert.Equal(t, got.ErrorCode, kerr.StreamsInvalidTopology.Code, "%q in %+v", bad, s)
+		}
+	}
+	got := w.request(streamsJoin(topology{SourceTopics: []string{"t"}})).(*kmsg.StreamsGroupHeartbeatResponse)
+	assert.Equal(t, got.ErrorCode, 0, "a good one")
+}

@@ -94,17 +94,27 @@ func (g *Group) FitsHeld(x *kind.Step, member string, list []Task) bool {
 
 // taskWeight is what a task is counted for that a member has, or is to have, in some role. The
 // requests from which there are that many are small.
-const taskWeight = 240
+const taskWeight = 350
 
 // memberBytes is what a member is counted for.
 func memberBytes(m *Member) int64 {
 	return kind.MemberBytes + int64((&schema.StreamsMemberRecord{Member: m.ID, Value: m.Metadata}).Size())
 }
 
+// What a subtopology takes besides what is said of it, and an internal topic.
+const (
+	subtopologyWeight   = 200
+	internalTopicWeight = 150
+)
+
 // topologyBytes is what a topology is counted for.
 func topologyBytes(t *schema.StreamsTopology) int64 {
 	if t == nil {
 		return 0
 	}
-	return int64((&schema.StreamsTopologyRecord{Value: t}).Size())
+	n := (&schema.StreamsTopologyRecord{Value: t}).Size() + subtopologyWeight*len(t.Subtopologies)
+	for i := range t.Subtopologies {
+		n += internalTopicWeight * (len(t.Subtopologies[i].Changelogs) + len(t.Subtopologies[i].Repartitions))
+	}
+	return int64(n)
 }

@@ -57,7 +57,7 @@ const (
 	// maxNamed is how many topics and copartition groups a topology may name, and maxID how
 	// long the id of a subtopology may be, which is in each record of who has tasks of it.
 	// Applications are far below that; what they need is found out under the shard's lock.
-	maxNamed         = 20_000
+	maxNamed         = 5_000
 	maxID            = 249
 	maxNamedInDetail = 3
 )

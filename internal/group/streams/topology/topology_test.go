@@ -148,7 +148,7 @@ func TestATopologyThatCannotBeIsRefused(t *testing.T) {
 			for i := range maxNamed - 6 {
 				s.Sources = append(s.Sources, fmt.Sprint(i))
 			}
-		}, "The topology has more than 20000 subtopologies, topics and copartition groups."},
+		}, "The topology has more than 5000 subtopologies, topics and copartition groups."},
 		{"an id twice", func(s *schema.Subtopology) { s.ID = "1" }, "Subtopology 1 is there twice."},
 		{"an index too high", func(s *schema.Subtopology) { s.Copartitions[0].Sources[0] = 1 }, "A copartition group of subtopology 0 names a topic that it does not have."},
 		{"a negative index", func(s *schema.Subtopology) { s.Copartitions[0].Repartitions[0] = -1 }, "A copartition group of subtopology 0 names a topic that it does not have."},
