@@ -32,6 +32,7 @@ const (
 	TimerSweep   = kind.TimerSweep
 	TimerAsk     = kind.TimerAsk
 	TimerRevoke  = kind.TimerRevoke
+	TimerReset   = kind.TimerReset
 )
 
 // DefaultConfig returns Kafka's defaults.

@@ -8,6 +8,7 @@ import (
 
 	"muster/internal/group/kind"
 	"muster/internal/group/schema"
+	"muster/internal/journal"
 	"muster/internal/machine"
 )
 
@@ -26,8 +27,14 @@ func (x step) commit(r *machine.Request, m *kmsg.OffsetCommitRequest) {
 		err = x.checkCommit(r, m)
 	}
 	g := x.Groups[m.Group]
+	ask, named := machine.ResetOf(&m.UnknownTags)
+	if named && !replacing && g != nil && !g.IsEmpty() {
+		x.resetLive(r, m, ask)
+		return
+	}
+	var moved []journal.Moved
 	var reset *offsetCount // for the journal, if someone from outside commits
-	if err == nil && !replacing && outsider(g, m) {
+	if err == nil && !replacing && !named && outsider(g, m) {
 		reset = &offsetCount{}
 	}
 	for i := range m.Topics {
@@ -42,7 +49,10 @@ func (x step) commit(r *machine.Request, m *kmsg.OffsetCommitRequest) {
 			case replacing:
 				x.replaceOne(m.Group, t.Topic, &t.Partitions[j])
 			case code == nil:
-				code = x.commitOne(m, t, &t.Partitions[j], reset)
+				move := movedBy(g, t.Topic, p.Partition, t.Partitions[j].Offset)
+				if code = x.commitOne(m, t, &t.Partitions[j], reset); code == nil && named {
+					moved = append(moved, move)
+				}
 			}
 			if code != nil {
 				p.ErrorCode = code.Code
@@ -53,6 +63,9 @@ func (x step) commit(r *machine.Request, m *kmsg.OffsetCommitRequest) {
 	}
 	if reset != nil && reset.all > 0 {
 		x.noteReset(g, reset, kind.By(r))
+	}
+	if len(moved) > 0 {
+		x.noteMoved(x.Groups[m.Group], ask.Plan, "", moved, kind.By(r))
 	}
 	x.Reply(r.ID, resp)
 }

@@ -207,6 +207,18 @@ func (w *world) commit(t *rapid.T) {
 	w.request(t, req)
 }
 
+func (w *world) reset(t *rapid.T) {
+	req := kmsg.NewPtrOffsetCommitRequest()
+	req.Version, req.Group, req.Generation = pick(t, "version", int16(9), 8), pickGroup(t), -1
+	machine.Reset{Plan: pick(t, "plan", "r1", "r2"), Now: rapid.Bool().Draw(t, "now"), Force: rapid.Bool().Draw(t, "force")}.Set(&req.UnknownTags)
+	for _, topic := range pickTopics(t) {
+		p := kmsg.NewOffsetCommitRequestTopicPartition()
+		p.Partition, p.Offset = pick(t, "partition", int32(0), 1), rapid.Int64Range(0, 9).Draw(t, "offset")
+		req.Topics = append(req.Topics, kmsg.OffsetCommitRequestTopic{Topic: topic, Partitions: []kmsg.OffsetCommitRequestTopicPartition{p}})
+	}
+	w.request(t, req)
+}
+
 func (w *world) fetch(t *rapid.T) {
 	req := kmsg.NewPtrOffsetFetchRequest()
 	req.Version, req.RequireStable = 9, rapid.Bool().Draw(t, "stable")

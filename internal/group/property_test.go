@@ -28,7 +28,7 @@ func TestAnySequenceKeepsTheInvariants(t *testing.T) {
 		w := newWorld(t)
 		t.Repeat(map[string]func(*rapid.T){
 			"form": w.form, "form again": w.form, "join": w.join, "join again": w.rejoin, "restart": w.restart,
-			"sync": w.sync, "heartbeat": w.heartbeat, "leave": w.leave, "commit": w.commit, "fetch": w.fetch,
+			"sync": w.sync, "heartbeat": w.heartbeat, "leave": w.leave, "commit": w.commit, "reset": w.reset, "fetch": w.fetch,
 			"delete offsets": w.deleteOffsets, "delete groups": w.deleteGroups, "describe": w.describe,
 			"topics changed": w.topicsChanged, "configure": w.configure, "wait": w.wait, "stale timer": w.staleTimer,
 			"txn commit": w.txnCommit, "txn commit again": w.txnCommit, "answer": w.answer, "answer again": w.answer, "marker": w.marker,
@@ -132,6 +132,10 @@ func (w *world) check(t *rapid.T) {
 				}
 			}
 			expected += w.armed(t, classic.SessionKey(g, m.ID), m.TimerSeq)
+		}
+		if g.Live != nil {
+			parked++
+			expected += w.armed(t, kind.ResetKey(id), g.Live.Seq)
 		}
 		for p := range g.PendingIDs() {
 			expected += w.armed(t, classic.SessionKey(g, p), g.Pending[p].Seq)

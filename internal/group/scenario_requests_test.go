@@ -167,7 +167,7 @@ func (s *scenario) leave(d *datadriven.TestData) {
 	s.request(a.Who(), req)
 }
 
-// commit a [generation=1] [offsets=(t:0=5,t:1=7/note,t:2=9/x*4097)] [retention=1h] [epoch=3] [replaces=4] [v=9]
+// commit a [generation=1] [offsets=(t:0=5,t:1=7/note,t:2=9/x*4097)] [retention=1h] [epoch=3] [replaces=4] [reset=r1] [now] [force] [v=9]
 // Generation -1 is that of a consumer outside of the group protocol, or of an
 // administrator. After an offset may stand its metadata, repeated some times.
 func (s *scenario) commit(d *datadriven.TestData) {
@@ -179,6 +179,9 @@ func (s *scenario) commit(d *datadriven.TestData) {
 	req.RetentionTimeMillis = -1
 	if a.D.HasArg("retention") {
 		req.RetentionTimeMillis = int64(a.Millis("retention", ""))
+	}
+	if plan := a.Text("reset", ""); plan != "" {
+		machine.Reset{Plan: plan, Now: a.D.HasArg("now"), Force: a.D.HasArg("force")}.Set(&req.UnknownTags)
 	}
 	for _, o := range a.List("offsets") {
 		tp, at, _ := strings.Cut(o, "=")

@@ -10,6 +10,7 @@ import (
 	"muster/internal/group/subscription"
 	"muster/internal/harness"
 	"muster/internal/journal"
+	"muster/internal/machine"
 )
 
 func (s *scenario) showReply(who string, msg kmsg.Response) string {
@@ -46,6 +47,9 @@ func (s *scenario) showReply(who string, msg kmsg.Response) string {
 			for _, p := range t.Partitions {
 				out += fmt.Sprintf(" %s:%d %s", t.Topic, p.Partition, harness.ErrorName(p.ErrorCode))
 			}
+		}
+		if why := machine.ResetReasonOf(&m.UnknownTags); why != "" {
+			out += fmt.Sprintf(" (%s)", why)
 		}
 		return out
 	case *kmsg.OffsetFetchResponse:
@@ -228,6 +232,9 @@ func (s *scenario) showEntry(e *journal.Entry) string {
 	if e.TopicN > 0 {
 		out += showCounts(e)
 	}
+	if e.Reset != nil {
+		out += showReset(e.Reset)
+	}
 	if e.Kind == journal.KindLoaded {
 		out += fmt.Sprintf(" with %d members", e.After)
 	}
@@ -251,6 +258,20 @@ func (s *scenario) showEntry(e *journal.Entry) string {
 		for _, m := range e.Moves {
 			out += fmt.Sprintf("; %s:%d from %s to %s", m.Topic, m.Partition, s.show(m.From), s.show(m.To))
 		}
+	}
+	return out
+}
+
+func showReset(r *journal.Reset) string {
+	out := "; reset " + r.Plan
+	if r.Method != "" {
+		out += " by " + string(r.Method)
+	}
+	for _, m := range r.Moved {
+		out += fmt.Sprintf(", %s:%d from %d to %d", m.Topic, m.Partition, m.Before, m.After)
+	}
+	if r.Reason != "" {
+		out += ": " + r.Reason
 	}
 	return out
 }

@@ -57,6 +57,8 @@ type Entry struct {
 	// Of KindSuspected. The list may be shorter than the count.
 	Suspects []Suspect `json:"suspects,omitempty"`
 	SuspectN int       `json:"suspectCount,omitempty"`
+
+	Reset *Reset `json:"reset,omitempty"` // that the entry is about
 }
 
 // Types of groups. TypeConsumer is the consumer protocol's (KIP-848).
@@ -94,6 +96,10 @@ const (
 	KindOffsetsExpired EntryKind = "offsets-expired"
 	KindOffsetsDeleted EntryKind = "offsets-deleted"
 	KindOffsetsReset   EntryKind = "offsets-reset" // committed by somebody who is no member
+
+	// Of a group that has members. That it took effect is a KindOffsetsReset.
+	KindResetStarted EntryKind = "reset-started"
+	KindResetDropped EntryKind = "reset-not-applied"
 
 	// KindSuspected is told by who watches groups, and does not know the generation.
 	KindSuspected EntryKind = "poison-suspected" // members died one after the other at the same committed offset

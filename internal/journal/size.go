@@ -9,7 +9,7 @@ const (
 // Size is about how many bytes of memory an entry takes, for those who let some wait.
 func (e *Entry) Size() int {
 	n := entrySize + len(e.Group) + len(e.Protocol) + len(e.ProtocolBefore) + len(e.State) + len(e.Kind) + len(e.Cause) + len(e.Type)
-	n += e.Leader.size() + e.By.size()
+	n += e.Leader.size() + e.By.size() + e.Reset.size()
 	for i := range e.Triggers {
 		n += e.Triggers[i].size()
 	}

@@ -52,6 +52,7 @@ const (
 	TriggerMaxSize  TriggerKind = "max-size"  // the group is larger than group.max.size
 	TriggerTooLarge TriggerKind = "too-large" // the leader's assignment is too large to be stored
 	TriggerResumed  TriggerKind = "resumed"   // the coordinator was lost in the middle of a rebalance
+	TriggerReset    TriggerKind = "reset"     // someone moves the group's offsets, or could not
 	TriggerFenced   TriggerKind = "fenced"    // no trigger: a request was refused
 
 	// Of groups of the consumer protocol only.

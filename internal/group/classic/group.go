@@ -95,6 +95,8 @@ func (g *Group) Fired(x *kind.Step, e machine.TimerFired) {
 		if g.SyncSeq == e.Seq {
 			g.syncFired(x)
 		}
+	case kind.TimerReset:
+		g.resetFired(x, e)
 	}
 }
 

@@ -99,7 +99,25 @@ func (g *Group) checkState() error {
 	case (g.State == PreparingRebalance || g.State == CompletingRebalance) && g.Rebalance == nil:
 		return fmt.Errorf("rebalances without an account of it")
 	}
+	if err := g.checkReset(); err != nil {
+		return err
+	}
 	return g.checkRecord()
+}
+
+// checkReset finds a reset that would wait for ever.
+func (g *Group) checkReset() error {
+	switch {
+	case g.Live == nil:
+		return nil
+	case g.Live.Seq == 0:
+		return fmt.Errorf("reset without a timer")
+	case g.State == Empty:
+		return fmt.Errorf("reset in an empty group")
+	case g.State == Stable && !g.Live.Withheld:
+		return fmt.Errorf("stable, and a reset has not taken effect")
+	}
+	return nil
 }
 
 // checkRecord compares the soft state with what the record says.

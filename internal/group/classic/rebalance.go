@@ -120,6 +120,7 @@ func (g *Group) completeJoin(x *kind.Step) {
 		return
 	}
 	g.Protocol = g.Vote()
+	g.noteHeld(x)
 	g.changeState(CompletingRebalance, x.Now)
 	g.answerJoins(x)
 	g.SyncSeq = x.Arm(SyncKey(g), x.Now.Add(g.rebalanceTimeout()))
@@ -144,7 +145,10 @@ func (g *Group) becomeEmpty(x *kind.Step) {
 	g.Protocol, g.Leader = "", ""
 	g.changeState(Empty, x.Now)
 	g.noteSettled(x)
-	g.store(x, g.Record())
+	if g.Live != nil {
+		g.Live.Held = false // By no one.
+	}
+	g.storeGeneration(x, g.Record())
 }
 
 // answerJoins tells everybody who is parked of the new generation. Static

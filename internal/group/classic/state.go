@@ -68,6 +68,7 @@ type Group struct {
 	SyncSeq          uint64              // of the sync timer, 0 if none
 	Rebalance        *Rebalance          // what the journal will say of the one under way
 	Refusal          *NoUpgrade          // why it could not become a consumer group, nil if that was not tried
+	Live             *kind.LiveReset     // that is under way, nil if none is
 }
 
 // Pending is someone who was told a member id and has not joined with it yet

@@ -41,7 +41,7 @@ func (g *Group) replaceStatic(x *kind.Step, mem *Member, newID string, r *machin
 	why.Was, why.Change = old, change
 	switch g.State {
 	case Stable:
-		if g.Vote() != g.Protocol {
+		if g.Vote() != g.Protocol || g.Live != nil { // A reset waits for someone to join again: that may have been it.
 			g.rebalanceOrComplete(x, why)
 			return
 		}

@@ -1,7 +1,6 @@
 package classic
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -40,13 +39,16 @@ func (g *Group) Record() *schema.GroupRecord {
 // store stores the group as it is now. With that a rebalance is over, and so is
 // what was noted of it.
 func (g *Group) store(x *kind.Step, r *schema.GroupRecord) {
+	over := g.UnsettledTombstones()
 	x.Write(r)
-	if g.rebalancing != nil {
-		x.Write(&schema.RebalanceRecord{Group: g.ID})
+	for _, t := range over {
+		x.Write(t)
 	}
-	for _, id := range slices.Sorted(maps.Keys(g.departed)) {
-		x.Write(&schema.DepartureRecord{Group: g.ID, Member: id})
-	}
+	g.stored(x, r)
+}
+
+// stored notes that the log has the group as it is now.
+func (g *Group) stored(x *kind.Step, r *schema.GroupRecord) {
 	i := 0
 	for m := g.Members.First; m != nil; m = m.Next {
 		m.stored = &r.Value.Members[i].MemberID

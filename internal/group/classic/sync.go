@@ -97,6 +97,7 @@ func (g *Group) assign(x *kind.Step, assignments []kmsg.SyncGroupRequestGroupAss
 			m.Assigned = bytes.Clone(assignments[i].MemberAssignment)
 		}
 	}
+	g.withhold(x)
 	r := g.Record()
 	r.Value.CurrentStateTimestamp = x.Now.UnixMilli()
 	if !x.Fits(r) || r.Size() > kind.MaxGroupBytes {
@@ -105,7 +106,7 @@ func (g *Group) assign(x *kind.Step, assignments []kmsg.SyncGroupRequestGroupAss
 	}
 	g.changeState(Stable, x.Now)
 	g.noteSettled(x)
-	g.store(x, r)
+	g.storeGeneration(x, r)
 	for m := g.Members.First; m != nil; m = m.Next {
 		if m.Sync != 0 {
 			g.replySync(x, m, m.Sync, m.SyncVersion)

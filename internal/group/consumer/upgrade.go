@@ -136,6 +136,7 @@ type parkedJoin struct {
 // it. Who waits to join has joined the consumer group, unless its place is taken with the
 // upgrade; who waits for its assignment is told to join again, which it then does there.
 func endClassic(x *kind.Step, g *classic.Group, p place) (parked []parkedJoin) {
+	g.EndReset(x)
 	for m := g.Members.First; m != nil; m = m.Next {
 		switch {
 		case m.Join != 0 && p.takes(m.ID):

@@ -34,4 +34,5 @@ const (
 	TimerSweep   = "sweep"   // expired offsets and empty groups go
 	TimerAsk     = "ask"     // transaction coordinators must have answered
 	TimerRevoke  = "revoke"  // a member of a consumer group must have let go of partitions
+	TimerReset   = "reset"   // a reset must have taken effect
 )
