@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/auth"
+	"muster/internal/machine"
 )
 
 func (h *Handler) offsetCommit(ctx context.Context, c *call) (kmsg.Response, error) {
@@ -33,7 +34,7 @@ func (h *Handler) offsetCommit(ctx context.Context, c *call) (kmsg.Response, err
 	h.converter.Commits(ctx, c.image, req)
 	resp := req.ResponseKind().(*kmsg.OffsetCommitResponse)
 	if all || len(known) > 0 {
-		resp = c.asking(h.opts.Groups).Do(ctx, req.Group, c.client(), req).(*kmsg.OffsetCommitResponse)
+		resp = h.commit(ctx, c, req)
 		h.noteCommitted(req, resp)
 	}
 	if all {
@@ -64,6 +65,20 @@ func (h *Handler) offsetCommit(ctx context.Context, c *call) (kmsg.Response, err
 		resp.Topics = append(resp.Topics, out)
 	}
 	return resp, nil
+}
+
+// commit has a commit handled. A reset of a group that has members waits for them.
+func (h *Handler) commit(ctx context.Context, c *call, req *kmsg.OffsetCommitRequest) *kmsg.OffsetCommitResponse {
+	groups := c.asking(h.opts.Groups)
+	if _, waits := machine.ResetOf(&req.UnknownTags); !waits {
+		return groups.Do(ctx, req.Group, c.client(), req).(*kmsg.OffsetCommitResponse)
+	}
+	parked, done, ok := c.origin.Conn.Park(ctx, c.Size)
+	if !ok {
+		return groups.Fail(req, kerr.CoordinatorNotAvailable).(*kmsg.OffsetCommitResponse)
+	}
+	defer done()
+	return groups.Do(parked, req.Group, c.client(), req).(*kmsg.OffsetCommitResponse)
 }
 
 // commitTopic returns the name of a topic, and the error for what does not

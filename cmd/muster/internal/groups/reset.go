@@ -2,16 +2,12 @@ package groups
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"muster/cmd/muster/internal/cli"
 	"muster/cmd/muster/internal/source"
@@ -29,13 +25,17 @@ type resetFlags struct {
 	toOffset   int64
 	toTime     string
 	shiftBy    int64
+	undo       string
 	execute    bool
+	now        bool
+	force      bool
 }
 
 // ResetGroup has the fields of muster groups reset --json.
 type ResetGroup struct {
 	Name       string           `json:"name"`
 	Executed   bool             `json:"executed"`
+	Reset      string           `json:"reset,omitempty"` // By which it is undone.
 	Partitions []resetPartition `json:"partitions"`
 }
 
@@ -62,8 +62,18 @@ the first record of a time, or by a number of offsets.
 Without --execute this is a dry run: it shows what each partition's committed
 offset is and would become, and changes nothing.
 
-A group's offsets can only be moved while it has no members, because members go
-on from where they are and overwrite what is committed. Stop them first.
+A group of the classic protocol is reset while it runs: its members rebalance, and
+the offsets are moved in the middle of that, where no one can overwrite them. The
+members need not restart. Cooperative members read on elsewhere: only what is moved
+is taken from them, and given back. Members of an assignor that is not known are
+removed, and join again as they do after a lost session. --now does that to
+members that are stuck, instead of waiting for them to rejoin. Consumers that
+assign partitions to themselves are out of reach: stop them first. So are members of
+the consumer protocol (KIP-848) and of share groups for now.
+
+Each reset has a name, which it prints. --undo moves its partitions back to where they
+were; that is a reset too, and can be undone. The journal knows of resets for
+muster.group.journal.retention.ms (muster groups history).
 
 Of a share group it moves the offsets where partitions start. Everything from there
 on is delivered again, also what was accepted.
@@ -71,14 +81,15 @@ on is delivered again, also what was accepted.
 Offsets outside of the log are moved to its nearest end. A group that does not
 exist is created by --execute, so that its consumers begin where you say.
 
-With --json it prints one object with the fields name, executed and partitions
-(topic, partition, current, new, lag_after, note, error). current is null if
-nothing is committed, new if nothing changes.`,
+With --json it prints one object with the fields name, executed, reset (the name by
+which it is undone) and partitions (topic, partition, current, new, lag_after, note,
+error). current is null if nothing is committed, new if nothing changes.`,
 		Example: `  muster groups reset billing --topic orders --to-earliest
   muster groups reset billing --topic orders --to-earliest --execute
   muster groups reset billing --all-topics --to-timestamp -1h
   muster groups reset billing --all-topics --to-timestamp 2026-01-31T08:00:00Z
-  muster groups reset billing --topic orders:3 --shift-by 1 --execute   # skip a record`,
+  muster groups reset billing --topic orders:3 --shift-by 1 --execute   # skip a record
+  muster groups reset billing --undo rmi5w0k3f --execute`,
 		Args:              cli.One("group"),
 		ValidArgsFunction: cli.CompleteGroups(&flags.Flags, 1),
 		RunE:              func(cmd *cobra.Command, args []string) error { return resetOffsets(cmd, &flags, args[0]) },
@@ -92,9 +103,14 @@ nothing is committed, new if nothing changes.`,
 	f.Int64Var(&flags.toOffset, "to-offset", 0, "move to `offset` N in each partition")
 	f.StringVar(&flags.toTime, "to-timestamp", "", "move to the first record of a `time` or later: RFC 3339, a date, milliseconds since 1970, or -1h for an hour ago")
 	f.Int64Var(&flags.shiftBy, "shift-by", 0, "move by `N` offsets, back if negative")
+	f.StringVar(&flags.undo, "undo", "", "move back what the `reset` of this name has moved")
 	f.BoolVar(&flags.execute, "execute", false, "do it; without this nothing is changed")
+	f.BoolVar(&flags.now, "now", false, "remove the members that have the partitions, instead of waiting for them to rejoin")
+	f.BoolVar(&flags.force, "force", false, "reset a running Kafka Streams application, whose state does not move with it")
 	cmd.MarkFlagsMutuallyExclusive("topic", "all-topics")
-	cmd.MarkFlagsMutuallyExclusive("to-earliest", "to-latest", "to-offset", "to-timestamp", "shift-by")
+	cmd.MarkFlagsMutuallyExclusive("to-earliest", "to-latest", "to-offset", "to-timestamp", "shift-by", "undo")
+	cmd.MarkFlagsMutuallyExclusive("undo", "topic")
+	cmd.MarkFlagsMutuallyExclusive("undo", "all-topics")
 	cli.CompleteFlag(cmd, "topic", cli.CompleteTopics(&flags.Flags, 0))
 	return cmd
 }
@@ -108,7 +124,7 @@ func resetOffsets(cmd *cobra.Command, flags *resetFlags, name string) error {
 	if err != nil {
 		return err
 	}
-	if len(scopes) == 0 && !flags.allTopics {
+	if len(scopes) == 0 && !flags.allTopics && flags.undo == "" {
 		return cli.Usagef("say which topics: --topic NAME, or --all-topics")
 	}
 	ctx := cmd.Context()
@@ -122,28 +138,34 @@ func resetOffsets(cmd *cobra.Command, flags *resetFlags, name string) error {
 	if err != nil {
 		return err
 	}
-	live := liveError(g)
-	if flags.execute && live != nil {
-		return live
+	o := outcome{name: name, fresh: g == nil, shared: g != nil && g.Type == groupview.TypeShare, executed: flags.execute, live: liveError(g)}
+	o.runs = o.live != nil && g.Type == groupview.TypeClassic
+	if flags.execute && o.live != nil && !o.runs {
+		return o.live
 	}
-	rows, err := planReset(ctx, client, loader, name, g, scopes, target)
+	if flags.undo != "" {
+		o.rows, err = planUndo(ctx, &flags.Flags, loader, name, g, flags.undo)
+	} else {
+		o.rows, err = planReset(ctx, client, loader, name, g, scopes, target)
+	}
 	if err != nil {
 		return err
 	}
-	shared := g != nil && g.Type == groupview.TypeShare
 	switch {
 	case !flags.execute:
-	case shared:
-		err = executeShareReset(ctx, client, name, rows)
+	case o.shared:
+		err = executeShareReset(ctx, client, name, o.rows)
 	default:
-		err = executeReset(ctx, client, name, rows)
+		o.reset, err = executeReset(ctx, flags, g, name, o.rows)
 	}
 	var printErr error
 	if flags.JSON {
-		printErr = cli.WriteJSON(cmd.OutOrStdout(), ResetGroup{name, flags.execute, rows})
+		printErr = cli.WriteJSON(cmd.OutOrStdout(), ResetGroup{name, flags.execute, o.reset, o.rows})
 	} else {
-		printErr = printReset(cmd.OutOrStdout(), rows)
-		tellReset(cmd.ErrOrStderr(), name, g == nil, shared, flags.execute, live, rows, err)
+		printErr = printReset(cmd.OutOrStdout(), o.rows)
+		if err == nil {
+			o.tell(cmd.ErrOrStderr())
+		}
 	}
 	return errors.Join(err, printErr)
 }
@@ -172,44 +194,6 @@ func liveError(g *groupview.Group) error {
 	return errors.New(b.String())
 }
 
-// executeReset commits the new offsets as one that is no member, which a broker
-// takes only while there are no members.
-func executeReset(ctx context.Context, client *kgo.Client, name string, rows []resetPartition) error {
-	offsets := kadm.Offsets{}
-	for i := range rows {
-		if r := &rows[i]; r.changes() {
-			offsets.AddOffset(r.Topic, r.Partition, *r.New, -1)
-		}
-	}
-	if len(offsets) == 0 {
-		return nil
-	}
-	done, err := kadm.NewClient(client).CommitOffsets(ctx, name, offsets)
-	if err != nil {
-		return cli.GroupError(name, err)
-	}
-	var failed []error
-	joined := false
-	for i := range rows {
-		r := &rows[i]
-		o, ok := done.Lookup(r.Topic, r.Partition)
-		if !ok || o.Err == nil {
-			continue
-		}
-		text := cli.Plain(o.Err).Error()
-		r.Error = &text
-		if errors.Is(o.Err, kerr.UnknownMemberID) || errors.Is(o.Err, kerr.RebalanceInProgress) || errors.Is(o.Err, kerr.IllegalGeneration) {
-			joined = true
-			continue
-		}
-		failed = append(failed, fmt.Errorf("%s-%d: %w", r.Topic, r.Partition, cli.Plain(o.Err)))
-	}
-	if joined {
-		failed = append(failed, fmt.Errorf("a member joined group %s meanwhile, so the broker refused; stop it and run this again", name))
-	}
-	return errors.Join(failed...)
-}
-
 func printReset(w io.Writer, rows []resetPartition) error {
 	t := cli.NewTable("TOPIC", ">PARTITION", ">CURRENT", ">NEW", ">CHANGE", ">LAG AFTER", "NOTE")
 	for _, r := range rows {
@@ -227,30 +211,48 @@ func printReset(w io.Writer, rows []resetPartition) error {
 	return t.Print(w)
 }
 
-// tellReset says what the table means.
-func tellReset(w io.Writer, name string, fresh, shared, executed bool, live error, rows []resetPartition, err error) {
+// outcome is what a reset does, or would do.
+type outcome struct {
+	name     string
+	reset    string // its name, if it moved something
+	fresh    bool   // there is no such group yet
+	shared   bool
+	executed bool
+	runs     bool  // the group has members, and is reset all the same
+	live     error // who they are
+	rows     []resetPartition
+}
+
+// tell says what the table means.
+func (o *outcome) tell(w io.Writer) {
 	changes := 0
-	for i := range rows {
-		if rows[i].changes() {
+	for i := range o.rows {
+		if o.rows[i].changes() {
 			changes++
 		}
 	}
 	what := words.Plural(changes, "partition")
 	switch {
-	case err != nil:
-	case executed && shared:
-		fmt.Fprintf(w, "share group %s begins anew in %s\n", name, words.Plural(len(rows), "partition"))
-	case executed && changes == 0:
-		fmt.Fprintf(w, "nothing to change: group %s is there already\n", name)
-	case executed:
-		fmt.Fprintf(w, "moved the committed offsets of group %s in %s\n", name, what)
+	case o.executed && o.shared:
+		fmt.Fprintf(w, "share group %s begins anew in %s\n", o.name, words.Plural(len(o.rows), "partition"))
+	case o.executed && changes == 0:
+		fmt.Fprintf(w, "nothing to change: group %s is there already\n", o.name)
+	case o.executed && o.runs:
+		fmt.Fprintf(w, "moved the committed offsets of group %s in %s, and its members with them\n", o.name, what)
+	case o.executed:
+		fmt.Fprintf(w, "moved the committed offsets of group %s in %s\n", o.name, what)
 	default:
 		fmt.Fprintf(w, "this is a dry run, nothing was changed; --execute moves %s\n", what)
-		if fresh {
-			fmt.Fprintf(w, "there is no group %q; --execute creates it\n", name)
+		if o.fresh {
+			fmt.Fprintf(w, "there is no group %q; --execute creates it\n", o.name)
 		}
-		if live != nil {
-			fmt.Fprintf(w, "--execute will be refused for now:\n%s\n", live)
+		if o.runs {
+			fmt.Fprintf(w, "group %s is in use: its members rebalance once or twice, and go on from the new offsets\n", o.name)
+		} else if o.live != nil {
+			fmt.Fprintf(w, "--execute will be refused for now:\n%s\n", o.live)
 		}
+	}
+	if o.reset != "" {
+		fmt.Fprintf(w, "to move them back: muster groups reset %s --undo %s\n", o.name, o.reset)
 	}
 }

@@ -24,6 +24,8 @@ import (
 func (f *resetFlags) target(cmd *cobra.Command) (groupview.ResetTarget, error) {
 	given := cmd.Flags().Changed
 	switch {
+	case given("undo"):
+		return groupview.ResetTarget{}, nil // The journal says where to.
 	case given("to-offset"):
 		if f.toOffset < 0 {
 			return groupview.ResetTarget{}, cli.Usagef("--to-offset cannot be negative; --shift-by moves back")
@@ -39,7 +41,7 @@ func (f *resetFlags) target(cmd *cobra.Command) (groupview.ResetTarget, error) {
 	case f.toEarliest:
 		return groupview.ResetTarget{Kind: groupview.ResetBeginning}, nil
 	}
-	return groupview.ResetTarget{}, cli.Usagef("say where to: --to-earliest, --to-latest, --to-offset, --to-timestamp or --shift-by")
+	return groupview.ResetTarget{}, cli.Usagef("say where to: --to-earliest, --to-latest, --to-offset, --to-timestamp, --shift-by or --undo")
 }
 
 // scope is a --topic flag: a topic, or some of its partitions.
@@ -77,12 +79,7 @@ func parseScopes(flags []string) ([]scope, error) {
 // planReset works out the new offset of each partition. No scopes stand for all
 // topics of the group, which is nil if there is none.
 func planReset(ctx context.Context, client *kgo.Client, loader *groupview.Loader, name string, g *groupview.Group, scopes []scope, target groupview.ResetTarget) ([]resetPartition, error) {
-	current := map[source.TopicPartition]*int64{}
-	if g != nil {
-		for _, p := range g.Partitions {
-			current[source.TopicPartition{Topic: p.Topic, Partition: p.Partition}] = p.Committed
-		}
-	}
+	current := currentOffsets(g)
 	if len(scopes) == 0 && len(current) == 0 {
 		if g == nil {
 			return nil, &groupview.NoGroupError{Name: name}
@@ -114,6 +111,17 @@ func planReset(ctx context.Context, client *kgo.Client, loader *groupview.Loader
 		}
 	}
 	return rows, nil
+}
+
+// currentOffsets is what a group has committed, of each of its partitions.
+func currentOffsets(g *groupview.Group) map[source.TopicPartition]*int64 {
+	current := map[source.TopicPartition]*int64{}
+	if g != nil {
+		for _, p := range g.Partitions {
+			current[source.TopicPartition{Topic: p.Topic, Partition: p.Partition}] = p.Committed
+		}
+	}
+	return current
 }
 
 // addScopes adds the partitions that --topic flags name.
