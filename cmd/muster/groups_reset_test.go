@@ -50,7 +50,7 @@ orders          1        -    4       -          0
 
 	r = s.run(append(args, "--execute")...)
 	same(t, "the reset", r.ok(), table)
-	same(t, "stderr of the reset", r.err, "moved the committed offsets of group g in 2 partitions\n")
+	says(t, r.err, "moved the committed offsets of group g in 2 partitions\nto move them back: muster groups reset g --undo r")
 	same(t, "the offsets after the reset", s.committed("g"), "orders-0=10 orders-1=4")
 
 	r = s.run(append(args, "--execute")...)
@@ -90,19 +90,19 @@ func TestGroupsResetTargets(t *testing.T) {
 	same(t, "the offsets", s.committed("g"), "orders-0=4")
 }
 
-func TestGroupsResetRefusesAGroupInUse(t *testing.T) {
+func TestGroupsResetRefusesAConsumerGroupInUse(t *testing.T) {
 	s := resetShell(t)
-	s.member("g", []string{"orders"}, kgo.ClientID("worker"))
+	s.rawConsumer("g", "worker", subscribed("orders")).beat()
 	g := s.stable("g", 1)
 	r := s.run("groups", "reset", "g", "--all-topics", "--to-earliest", "--execute").fails(exitFailed,
-		"group g is in use (1 member)", "stop these, and run this again", "client worker on host 127.0.0.1 (member "+g.Members[0].ID+")", "muster groups members remove g --all")
+		"group g is in use (1 member)", "stop these, and run this again", "on host 127.0.0.1 (member "+g.Members[0].ID+")", "muster groups members remove g --all")
 	same(t, "stdout", r.stdout, "")
 	if g := s.describe("g"); *g.Partitions[0].Committed != 4 {
 		t.Errorf("the offsets are %+v", g.Partitions)
 	}
 	r = s.run("groups", "reset", "g", "--all-topics", "--to-earliest")
 	says(t, r.ok(), "orders          0        4    0      -4")
-	says(t, r.err, "this is a dry run", "--execute will be refused for now:\n", "client worker on host 127.0.0.1")
+	says(t, r.err, "this is a dry run", "--execute will be refused for now:\n", "on host 127.0.0.1")
 }
 
 func TestGroupsResetCreatesAGroup(t *testing.T) {

@@ -27,7 +27,7 @@ func (x step) commit(r *machine.Request, m *kmsg.OffsetCommitRequest) {
 		err = x.checkCommit(r, m)
 	}
 	g := x.Groups[m.Group]
-	ask, named := machine.ResetOf(&m.UnknownTags)
+	ask, named := journal.ResetAskOf(&m.UnknownTags)
 	if named && !replacing && g != nil && !g.IsEmpty() {
 		x.resetLive(r, m, ask)
 		return

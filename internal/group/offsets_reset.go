@@ -12,7 +12,7 @@ import (
 
 // resetLive handles an OffsetCommit that moves the offsets of a group which has members. Who
 // sent it is answered when they are moved, or will not be.
-func (x step) resetLive(r *machine.Request, m *kmsg.OffsetCommitRequest, ask machine.Reset) {
+func (x step) resetLive(r *machine.Request, m *kmsg.OffsetCommitRequest, ask journal.ResetAsk) {
 	g := x.Groups[m.Group]
 	live := &kind.LiveReset{ID: r.ID, Ask: ask, By: *kind.By(r), Resp: kmsg.NewPtrOffsetCommitResponse(), Check: x.shard.checkReset}
 	live.Resp.Version = m.Version

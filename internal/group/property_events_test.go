@@ -9,6 +9,7 @@ import (
 
 	"muster/internal/group/classic"
 	"muster/internal/group/kind"
+	"muster/internal/journal"
 	"muster/internal/machine"
 )
 
@@ -210,7 +211,7 @@ func (w *world) commit(t *rapid.T) {
 func (w *world) reset(t *rapid.T) {
 	req := kmsg.NewPtrOffsetCommitRequest()
 	req.Version, req.Group, req.Generation = pick(t, "version", int16(9), 8), pickGroup(t), -1
-	machine.Reset{Plan: pick(t, "plan", "r1", "r2"), Now: rapid.Bool().Draw(t, "now"), Force: rapid.Bool().Draw(t, "force")}.Set(&req.UnknownTags)
+	journal.ResetAsk{Plan: pick(t, "plan", "r1", "r2"), Now: rapid.Bool().Draw(t, "now"), Force: rapid.Bool().Draw(t, "force")}.Set(&req.UnknownTags)
 	for _, topic := range pickTopics(t) {
 		p := kmsg.NewOffsetCommitRequestTopicPartition()
 		p.Partition, p.Offset = pick(t, "partition", int32(0), 1), rapid.Int64Range(0, 9).Draw(t, "offset")

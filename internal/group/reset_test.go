@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/group/schema"
+	"muster/internal/journal"
 	"muster/internal/machine"
 )
 
@@ -22,7 +23,7 @@ func TestOffsetsOfAResetAreInTheBatchThatStoresTheGeneration(t *testing.T) {
 		ask := kmsg.NewPtrOffsetCommitRequest()
 		ask.Version, ask.Group, ask.Generation = 9, "g", -1
 		ask.Topics = []kmsg.OffsetCommitRequestTopic{{Topic: "t", Partitions: []kmsg.OffsetCommitRequestTopicPartition{{Partition: 0, Offset: 2}, {Partition: 1, Offset: 3}}}}
-		machine.Reset{Plan: "r1"}.Set(&ask.UnknownTags)
+		journal.ResetAsk{Plan: "r1"}.Set(&ask.UnknownTags)
 		s.request("admin", ask)
 		before := len(s.log)
 		if assigned {
@@ -63,7 +64,7 @@ func TestAResetIsAnsweredOnce(t *testing.T) {
 	ask := kmsg.NewPtrOffsetCommitRequest()
 	ask.Version, ask.Group, ask.Generation = 9, "g", -1
 	ask.Topics = []kmsg.OffsetCommitRequestTopic{{Topic: "t", Partitions: []kmsg.OffsetCommitRequestTopicPartition{{Partition: 0, Offset: 2}}}}
-	machine.Reset{Plan: "r1"}.Set(&ask.UnknownTags)
+	journal.ResetAsk{Plan: "r1"}.Set(&ask.UnknownTags)
 	var answered []machine.RequestID
 	step := func(e machine.Event) {
 		s.Now = s.Now.Add(time.Millisecond)
@@ -77,7 +78,7 @@ func TestAResetIsAnsweredOnce(t *testing.T) {
 	}
 	again := *ask
 	again.UnknownTags = kmsg.Tags{}
-	machine.Reset{Plan: "r2", Now: true}.Set(&again.UnknownTags)
+	journal.ResetAsk{Plan: "r2", Now: true}.Set(&again.UnknownTags)
 	step(machine.Request{ID: 902, Msg: &again})
 	if !slices.Equal(answered, []machine.RequestID{901, 902}) {
 		t.Errorf("answered are %v", answered)

@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/harness"
+	"muster/internal/journal"
 	"muster/internal/machine"
 )
 
@@ -181,7 +182,7 @@ func (s *scenario) commit(d *datadriven.TestData) {
 		req.RetentionTimeMillis = int64(a.Millis("retention", ""))
 	}
 	if plan := a.Text("reset", ""); plan != "" {
-		machine.Reset{Plan: plan, Now: a.D.HasArg("now"), Force: a.D.HasArg("force")}.Set(&req.UnknownTags)
+		journal.ResetAsk{Plan: plan, Now: a.D.HasArg("now"), Force: a.D.HasArg("force")}.Set(&req.UnknownTags)
 	}
 	for _, o := range a.List("offsets") {
 		tp, at, _ := strings.Cut(o, "=")

@@ -10,7 +10,6 @@ import (
 	"muster/internal/group/subscription"
 	"muster/internal/harness"
 	"muster/internal/journal"
-	"muster/internal/machine"
 )
 
 func (s *scenario) showReply(who string, msg kmsg.Response) string {
@@ -48,7 +47,7 @@ func (s *scenario) showReply(who string, msg kmsg.Response) string {
 				out += fmt.Sprintf(" %s:%d %s", t.Topic, p.Partition, harness.ErrorName(p.ErrorCode))
 			}
 		}
-		if why := machine.ResetReasonOf(&m.UnknownTags); why != "" {
+		if why := journal.ResetReasonOf(&m.UnknownTags); why != "" {
 			out += fmt.Sprintf(" (%s)", why)
 		}
 		return out

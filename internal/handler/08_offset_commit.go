@@ -17,7 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"muster/internal/auth"
-	"muster/internal/machine"
+	"muster/internal/journal"
 )
 
 func (h *Handler) offsetCommit(ctx context.Context, c *call) (kmsg.Response, error) {
@@ -70,7 +70,7 @@ func (h *Handler) offsetCommit(ctx context.Context, c *call) (kmsg.Response, err
 // commit has a commit handled. A reset of a group that has members waits for them.
 func (h *Handler) commit(ctx context.Context, c *call, req *kmsg.OffsetCommitRequest) *kmsg.OffsetCommitResponse {
 	groups := c.asking(h.opts.Groups)
-	if _, waits := machine.ResetOf(&req.UnknownTags); !waits {
+	if _, waits := journal.ResetAskOf(&req.UnknownTags); !waits {
 		return groups.Do(ctx, req.Group, c.client(), req).(*kmsg.OffsetCommitResponse)
 	}
 	parked, done, ok := c.origin.Conn.Park(ctx, c.Size)

@@ -39,7 +39,8 @@ func entries() []Entry {
 	}
 	refused := Entry{Kind: KindStarted, Triggers: []Trigger{{Kind: TriggerTooLarge, Bytes: 9, MaxBytes: 8}}}
 	suspected := Entry{Group: "billing", Kind: KindSuspected, State: "Stable", Suspects: []Suspect{{Topic: "orders", Partition: 3, Committed: 4711, End: 5210, Deaths: 3}}, SuspectN: 2}
-	return []Entry{full, {}, refused, consumerEntry(), suspected}
+	reset := Entry{Group: "billing", Kind: KindOffsetsReset, State: "Stable", Reset: &Reset{Plan: "r1", Method: ResetWithhold, Reason: "why", Moved: []Moved{{Topic: "orders", Partition: 3, Before: -1, After: 4711}}}}
+	return []Entry{full, {}, refused, consumerEntry(), suspected, reset}
 }
 
 // consumerEntry is one in which all is set that only consumer groups have.
@@ -94,8 +95,10 @@ func TestKindsKeepTheirNames(t *testing.T) {
 		{[]EntryKind{KindStarted, KindSettled, KindReplaced, KindFenced, KindLoaded, KindDeleted}, []EntryKind{"rebalance-started", "rebalance-settled", "static-member-replaced", "static-member-fenced", "group-loaded", "group-deleted"}},
 		{[]EntryKind{KindOffsetsExpired, KindOffsetsDeleted, KindOffsetsReset}, []EntryKind{"offsets-expired", "offsets-deleted", "offsets-reset"}},
 		{[]EntryKind{KindSuspected}, []EntryKind{"poison-suspected"}},
+		{[]EntryKind{KindResetStarted, KindResetDropped}, []EntryKind{"reset-started", "reset-not-applied"}},
+		{[]ResetMethod{ResetRebalance, ResetWithhold, ResetRemove}, []ResetMethod{"rebalance", "withhold", "remove"}},
 		{[]EntryKind{KindEpoch, KindTarget, KindUpgraded, KindDowngraded}, []EntryKind{"group-epoch-raised", "target-assigned", "group-upgraded", "group-downgraded"}},
-		{[]TriggerKind{TriggerNotRevoked, TriggerRegex, TriggerTopics, TriggerNoJoin, TriggerConflict, TriggerUnreleased, TriggerInitialized}, []TriggerKind{"not-revoked", "regex", "topics", "no-join", "conflict", "unreleased", "initialized"}},
+		{[]TriggerKind{TriggerNotRevoked, TriggerRegex, TriggerTopics, TriggerNoJoin, TriggerConflict, TriggerUnreleased, TriggerInitialized, TriggerReset}, []TriggerKind{"not-revoked", "regex", "topics", "no-join", "conflict", "unreleased", "initialized", "reset"}},
 		{[]TopicChangeKind{TopicCreated, TopicGrown, TopicDeleted, TopicRecreated}, []TopicChangeKind{"created", "grown", "deleted", "recreated"}},
 		{[]Cause{CauseRequest, CauseExpired, CauseTopics}, []Cause{"request", "expired", "topics-deleted"}},
 		{

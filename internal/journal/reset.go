@@ -32,7 +32,7 @@ func (r *Reset) size() int {
 	if r == nil {
 		return 0
 	}
-	n := itemSize + len(r.Plan) + len(r.Reason)
+	n := itemSize + len(r.Plan) + len(r.Method) + len(r.Reason)
 	for i := range r.Moved {
 		n += itemSize + len(r.Moved[i].Topic)
 	}

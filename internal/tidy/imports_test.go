@@ -97,6 +97,7 @@ var importTable = map[string][]string{
 		"auth/sasl", // What is kept of a salted password is computed in one place.
 		"convert",
 		"coordinator",
+		"journal", // A commit may ask for a reset, and then waits.
 		"machine", // For the start of a transaction in markers.
 		"metadata", "metadata/config",
 		"share/leader", "share/session", "share/window",

@@ -27,7 +27,7 @@ const ResetPatience = 10 * time.Minute
 // offsets that did not move.
 type LiveReset struct {
 	ID     machine.RequestID // that is answered in the end
-	Ask    machine.Reset
+	Ask    journal.ResetAsk
 	By     journal.Who
 	Method journal.ResetMethod
 	Moves  []ResetMove
@@ -123,14 +123,14 @@ func (r *LiveReset) Dropped(x *Step, g Group, why string) {
 	e.By, e.PartitionN = &r.By, len(r.Moves)
 	e.Reset = &journal.Reset{Plan: r.Ask.Plan, Method: r.Method, Reason: why}
 	x.Out.Notes = append(x.Out.Notes, &e)
-	machine.ResetReason(why).Set(&r.Resp.UnknownTags)
+	journal.ResetReason(why).Set(&r.Resp.UnknownTags)
 	r.reply(x, g, kerr.OperationNotAttempted)
 }
 
 // Refuse answers without that anything has begun. Offsets that cannot be stored have errors
 // of their own.
 func (r *LiveReset) Refuse(x *Step, why string) {
-	machine.ResetReason(why).Set(&r.Resp.UnknownTags)
+	journal.ResetReason(why).Set(&r.Resp.UnknownTags)
 	r.reply(x, nil, kerr.InvalidRequest)
 }
 

@@ -49,10 +49,46 @@ func (e *Entry) sentence() string {
 		return fmt.Sprintf("%s deleted %s.", words.Capital(client(*e.By)), e.offsets())
 	case journal.KindSuspected:
 		return e.suspected()
+	case journal.KindResetStarted:
+		return fmt.Sprintf("%s began to move %s while the group ran (reset %s): %s. If no entry says that it was applied, it was not.", words.Capital(e.asker()), words.Plural(e.PartitionN, "committed offset"), e.resetName(), e.resetMethod())
+	case journal.KindResetDropped:
+		return fmt.Sprintf("Reset %s of %s by %s was not applied: %s.", e.resetName(), words.Plural(e.PartitionN, "committed offset"), e.asker(), e.resetReason())
 	case journal.KindOffsetsReset:
+		if e.Reset != nil && e.Reset.Method != "" {
+			return fmt.Sprintf("%s moved %s while the group ran (reset %s)%s.", words.Capital(e.asker()), e.offsets(), e.Reset.Plan, e.directions())
+		}
 		return fmt.Sprintf("%s, which is not a member, set %s while the group was empty%s.", words.Capital(e.asker()), e.offsets(), e.directions())
 	}
 	return "The journal has an entry that this version of muster has no words for (" + string(e.Kind) + ")."
+}
+
+// resetName is the name of the reset that an entry tells of.
+func (e *Entry) resetName() string {
+	if e.Reset == nil {
+		return "unknown"
+	}
+	return e.Reset.Plan
+}
+
+// resetReason is why it was not applied.
+func (e *Entry) resetReason() string {
+	if e.Reset == nil {
+		return "the journal does not say why"
+	}
+	return e.Reset.Reason
+}
+
+// resetMethod words how members are brought to read from elsewhere.
+func (e *Entry) resetMethod() string {
+	if e.Reset != nil {
+		switch e.Reset.Method {
+		case journal.ResetWithhold:
+			return "the partitions are taken from members and given back, which takes two rebalances"
+		case journal.ResetRemove:
+			return "members that have the partitions are removed, and join again as new ones"
+		}
+	}
+	return "members rejoin, and ask where to begin"
 }
 
 // fenced words how a static member lost its place.
@@ -139,8 +175,17 @@ func (e *Entry) directions() string {
 func (e *Entry) shortEvent() string {
 	var out []string
 	done, _ := strings.CutPrefix(string(e.Kind), "offsets-")
-	if e.Kind == journal.KindDeleted {
+	switch e.Kind {
+	case journal.KindDeleted:
 		done = "deleted"
+	case journal.KindResetStarted:
+		done = "reset " + e.resetName() + " begun"
+	case journal.KindResetDropped:
+		done = "reset " + e.resetName() + " not applied: " + e.resetReason() + "; asked for"
+	case journal.KindOffsetsReset:
+		if e.Reset != nil {
+			done = "reset " + e.Reset.Plan
+		}
 	}
 	switch {
 	case e.By != nil:

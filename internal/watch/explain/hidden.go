@@ -58,6 +58,11 @@ func topicsIn(e *journal.Entry) (out []*string) {
 	for i := range e.Suspects {
 		out = append(out, &e.Suspects[i].Topic)
 	}
+	if e.Reset != nil {
+		for i := range e.Reset.Moved {
+			out = append(out, &e.Reset.Moved[i].Topic)
+		}
+	}
 	for i := range e.Revokes {
 		parts(&e.Revokes[i])
 	}

@@ -88,6 +88,21 @@ func TestEventsInWords(t *testing.T) {
 			"A client, which is not a member, set the committed offsets of 1 partition of t", "reset by a client; t: 3 partitions, 2 back",
 		},
 		{
+			journal.Entry{Kind: journal.KindOffsetsReset, Cause: journal.CauseRequest, By: admin, Topics: topics, TopicN: 2, PartitionN: 4, Reset: &journal.Reset{Plan: "r1", Method: journal.ResetWithhold}},
+			"Client ops at 10.0.0.9 moved the committed offsets of 4 partitions of t and u while the group ran (reset r1): 2 back, so that records are read again, 1 forward, so that records are skipped.",
+			"reset r1 by client ops at 10.0.0.9; t: 3 partitions, 2 back; u: 1 partition, 1 forward",
+		},
+		{
+			journal.Entry{Kind: journal.KindResetStarted, By: admin, PartitionN: 1, Reset: &journal.Reset{Plan: "r1", Method: journal.ResetRemove}},
+			"Client ops at 10.0.0.9 began to move 1 committed offset while the group ran (reset r1): members that have the partitions are removed, and join again as new ones. If no entry says that it was applied, it was not.",
+			"reset r1 begun by client ops at 10.0.0.9",
+		},
+		{
+			journal.Entry{Kind: journal.KindResetDropped, By: admin, PartitionN: 2, Reset: &journal.Reset{Plan: "r1", Method: journal.ResetRebalance, Reason: "why"}},
+			"Reset r1 of 2 committed offsets by client ops at 10.0.0.9 was not applied: why.",
+			"reset r1 not applied: why; asked for by client ops at 10.0.0.9",
+		},
+		{
 			journal.Entry{Kind: journal.KindOffsetsDeleted, Cause: journal.CauseRequest, By: admin, Topics: topics[:1], TopicN: 1, PartitionN: 3},
 			"Client ops at 10.0.0.9 deleted the committed offsets of 3 partitions of t.", "deleted by client ops at 10.0.0.9; t: 3 partitions, 2 back",
 		},

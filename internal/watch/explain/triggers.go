@@ -95,6 +95,13 @@ var Triggers = []TriggerKind{
 		},
 	},
 	{
+		Kind: journal.TriggerReset, Mark: "⇄", Text: "committed offsets were moved", noun: "resets", nth: 11,
+		reason: func(_ *Entry, t *triggers) string {
+			return "Committed offsets were to be moved by " + removers(t.all) + ", for which members had to rejoin."
+		},
+		line: func(t *triggers) string { return "reset by " + removers(t.all) },
+	},
+	{
 		Kind: journal.TriggerInitialized, Mark: "■", Text: "the group got new partitions", line: consumerLine,
 		reason: func(*Entry, *triggers) string {
 			return "The group got partitions that it had not read before."

@@ -17,6 +17,7 @@ export const causes: Record<string, { mark: string; text: string }> = {
   "regex": { mark: "■", text: "a regular expression matches other topics" },
   "max-size": { mark: "", text: "the group was too large" },
   "too-large": { mark: "", text: "the assignment was too large" },
+  "reset": { mark: "⇄", text: "committed offsets were moved" },
   "initialized": { mark: "■", text: "the group got new partitions" },
   "conflict": { mark: "", text: "two members had the same partition" },
 };

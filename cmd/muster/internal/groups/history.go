@@ -160,6 +160,8 @@ func writeHistoryRow(w io.Writer, e *explain.Entry) {
 		what = "deleted"
 	case journal.KindOffsetsReset, journal.KindOffsetsDeleted, journal.KindOffsetsExpired:
 		what = "offsets"
+	case journal.KindResetStarted, journal.KindResetDropped:
+		what = "reset"
 	case journal.KindSuspected:
 		what, generation = "suspect", "-"
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kversion"
 
 	"muster/cmd/muster/internal/cli"
-	"muster/internal/machine"
+	"muster/internal/journal"
 	"muster/internal/watch/groupview"
 )
 
@@ -52,7 +52,7 @@ func executeReset(ctx context.Context, flags *resetFlags, g *groupview.Group, na
 	if len(req.Topics) == 0 {
 		return "", nil
 	}
-	ask := machine.Reset{Plan: "r" + strconv.FormatInt(time.Now().UnixMilli(), 36), Now: flags.now, Force: flags.force}
+	ask := journal.ResetAsk{Plan: "r" + strconv.FormatInt(time.Now().UnixMilli(), 36), Now: flags.now, Force: flags.force}
 	ask.Set(&req.UnknownTags)
 	versions := kversion.Stable()
 	versions.SetMaxKeyVersion(req.Key(), commitVersion)
@@ -135,7 +135,7 @@ func noteReset(resp *kmsg.OffsetCommitResponse, g *groupview.Group, name string,
 		}
 		failed = append(failed, fmt.Errorf("%s-%d: %w", r.Topic, r.Partition, cli.Plain(err)))
 	}
-	reason := string(machine.ResetReasonOf(&resp.UnknownTags))
+	reason := string(journal.ResetReasonOf(&resp.UnknownTags))
 	switch {
 	case reason != "" && moved == 0:
 		return 0, fmt.Errorf("nothing was moved: %s", reason)

@@ -16,6 +16,8 @@ const kinds: [string, string][] = [
   ["group-epoch-raised", "Group epochs"],
   ["target-assigned", "Target assignments"],
   ["offsets-reset", "Offsets that were reset"],
+  ["reset-started", "Resets that began"],
+  ["reset-not-applied", "Resets that were not applied"],
   ["offsets-deleted", "Offsets that were deleted"],
   ["offsets-expired", "Offsets that expired"],
   ["poison-suspected", "Records that are suspected"],

@@ -1,4 +1,4 @@
-package machine
+package journal
 
 import (
 	"regexp"
@@ -6,9 +6,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Reset says of an OffsetCommit that no member sends that it moves the offsets of a group also
+// ResetAsk says of an OffsetCommit that no member sends that it moves the offsets of a group also
 // while the group has members. It is answered when the offsets are moved, or will not be.
-type Reset struct {
+type ResetAsk struct {
 	Plan  string // its name, by which the journal tells of it
 	Now   bool   // members that have the partitions are removed, and not waited for
 	Force bool   // also if positions are not all that the members keep
@@ -27,11 +27,8 @@ const (
 
 var resetName = regexp.MustCompile(`^[a-z0-9-]{1,32}$`)
 
-// IsResetName says whether a reset may have this name.
-func IsResetName(name string) bool { return resetName.MatchString(name) }
-
 // Set writes it into the tagged fields of a request.
-func (r Reset) Set(tags *kmsg.Tags) {
+func (r ResetAsk) Set(tags *kmsg.Tags) {
 	flags := byte(0)
 	if r.Now {
 		flags |= resetNow
@@ -42,11 +39,11 @@ func (r Reset) Set(tags *kmsg.Tags) {
 	tags.Set(resetTag, append([]byte{flags}, r.Plan...))
 }
 
-// ResetOf reads what Set wrote; false if there is nothing, or nothing that it wrote.
-func ResetOf(tags *kmsg.Tags) (r Reset, ok bool) {
+// ResetAskOf reads what Set wrote; false if there is nothing, or nothing that it wrote.
+func ResetAskOf(tags *kmsg.Tags) (r ResetAsk, ok bool) {
 	tags.Each(func(tag uint32, b []byte) {
-		if tag == resetTag && len(b) > 0 && IsResetName(string(b[1:])) {
-			r, ok = Reset{Plan: string(b[1:]), Now: b[0]&resetNow != 0, Force: b[0]&resetForce != 0}, true
+		if tag == resetTag && len(b) > 0 && resetName.Match(b[1:]) {
+			r, ok = ResetAsk{Plan: string(b[1:]), Now: b[0]&resetNow != 0, Force: b[0]&resetForce != 0}, true
 		}
 	})
 	return r, ok
