@@ -192,7 +192,7 @@ func TestGroupsExplainWhatHappenedToOffsets(t *testing.T) {
 		"Client muster at 127.0.0.1, which is not a member, set the committed offsets of 1 partition of users while the group was empty.")
 	same(t, "the latest event", x.Events[0].Kind, journal.KindOffsetsDeleted)
 	lines := s.history(7, "g")
-	says(t, lines[4], " offsets ", "reset by client muster at 127.0.0.1; orders: 2 partitions, 2 back")
+	says(t, lines[4], " offsets ", "reset r", " by client muster at 127.0.0.1; orders: 2 partitions, 2 back")
 	says(t, lines[6], " offsets ", "deleted with its topic; users: 1 partition")
 	says(t, oneLine(s.run("groups", "explain", "g", "--limit", "1").ok()), "What else happened (1 of 4):")
 }

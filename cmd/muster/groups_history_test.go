@@ -45,7 +45,7 @@ func TestGroupsHistory(t *testing.T) {
 	same(t, "stderr of --limit 1", r.err, "2 earlier entries are left out; --limit shows more\n")
 	r = s.run("groups", "history", "other")
 	same(t, "stdout for a group without a past", r.ok(), "")
-	says(t, r.err, `the journal says nothing about a group "other" in the last 1d`)
+	says(t, r.err, `the journal says nothing about a group "other" in the last day`)
 
 	for _, line := range s.history(5, "g", "--json") {
 		var e journal.Entry

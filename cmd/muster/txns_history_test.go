@@ -62,7 +62,7 @@ func TestTxnsHistory(t *testing.T) {
 	s := newShell(t)
 	r := s.run("txns", "history")
 	same(t, "stdout without a journal", r.ok(), "")
-	same(t, "stderr without a journal", r.err, "the journal says nothing about transactions in the last 1d; --since looks further back\n")
+	same(t, "stderr without a journal", r.err, "the journal says nothing about transactions in the last day; --since looks further back\n")
 	s.run("topics", "create", "orders", "-p", "2").ok()
 	done := s.transaction("done", "orders", 0, "x")
 	must(t, done.EndTransaction(t.Context(), kgo.TryCommit))
@@ -76,7 +76,7 @@ func TestTxnsHistory(t *testing.T) {
 	r = s.run("txns", "history", "--limit", "1")
 	same(t, "--limit 1", r.ok(), all[3]+"\n")
 	same(t, "stderr of --limit 1", r.err, "3 earlier entries are left out; --limit shows more\n")
-	says(t, s.run("txns", "history", "done").err, `the journal says nothing about "done" in the last 1d`)
+	says(t, s.run("txns", "history", "done").err, `the journal says nothing about "done" in the last day`)
 	for _, line := range s.txnHistory(4, "--json") {
 		var e journal.Txn
 		if err := json.Unmarshal([]byte(line), &e); err != nil || e.ID == "" || e.Kind == "" || e.Time.IsZero() || e.By == nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 	"strconv"
 	"time"
 
@@ -122,8 +123,8 @@ func (a *api) resetScope(c *call, group string, ask *ResetAsk) (of []groupview.T
 			}
 		}
 	}
-	slices.SortFunc(of, func(x, y groupview.TopicPartition) int {
-		return cmp.Or(cmp.Compare(x.Topic, y.Topic), cmp.Compare(x.Partition, y.Partition))
+	sort.Slice(of, func(i, j int) bool {
+		return cmp.Or(cmp.Compare(of[i].Topic, of[j].Topic), cmp.Compare(of[i].Partition, of[j].Partition)) < 0
 	})
 	return of, committed, nil
 }

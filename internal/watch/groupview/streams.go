@@ -3,6 +3,7 @@ package groupview
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -84,7 +85,10 @@ func FromStreams(g *kmsg.StreamsGroupDescribeResponseGroup) Group {
 		}
 		out.Members = append(out.Members, member)
 	}
-	slices.SortFunc(out.Members, func(a, b Member) int { return cmp.Or(cmp.Compare(a.Process, b.Process), cmp.Compare(a.ID, b.ID)) })
+	sort.Slice(out.Members, func(a, b int) bool {
+		x, y := &out.Members[a], &out.Members[b]
+		return cmp.Or(cmp.Compare(x.Process, y.Process), cmp.Compare(x.ID, y.ID)) < 0
+	})
 	return out
 }
 
@@ -105,7 +109,7 @@ func tasksIn(list []kmsg.TaskIDs) []SubtopologyTasks {
 	for _, t := range list {
 		out = append(out, SubtopologyTasks{t.SubtopologyID, slices.Sorted(slices.Values(t.Partitions))})
 	}
-	slices.SortFunc(out, func(a, b SubtopologyTasks) int { return cmp.Compare(a.Subtopology, b.Subtopology) })
+	sort.Slice(out, func(a, b int) bool { return out[a].Subtopology < out[b].Subtopology })
 	return out
 }
 
@@ -123,7 +127,7 @@ func partitionsOfTasks(reads map[string][]string, tasks []kmsg.TaskIDs) []Assign
 		slices.Sort(partitions)
 		out = append(out, Assigned{Topic: topic, Partitions: slices.Compact(partitions)})
 	}
-	slices.SortFunc(out, func(a, b Assigned) int { return cmp.Compare(a.Topic, b.Topic) })
+	sort.Slice(out, func(a, b int) bool { return out[a].Topic < out[b].Topic })
 	return out
 }
 
