@@ -21,7 +21,6 @@ type roomy struct {
 	image *metadata.Image
 	now   time.Time
 	id    machine.RequestID
-	tasks []machine.Task
 }
 
 func newRoomy(t *testing.T, maxBytes int64, partitions int) *roomy {
