@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"sort"
 	"time"
 
 	"muster/internal/group/kind"
@@ -112,10 +111,7 @@ func (t *txns) idle() (out []*producer) {
 
 // keys lists what a transaction has committed offsets for.
 func (o *openTxn) keys() []offsetKey {
-	out := slices.Collect(maps.Keys(o.offsets))
-	sort.Slice(out, func(i, j int) bool {
-		a, b := &out[i], &out[j]
-		return cmp.Or(cmp.Compare(a.group, b.group), kind.ComparePartitions(a.TopicPartition, b.TopicPartition)) < 0
+	return slices.SortedFunc(maps.Keys(o.offsets), func(a, b offsetKey) int {
+		return cmp.Or(cmp.Compare(a.group, b.group), kind.ComparePartitions(a.TopicPartition, b.TopicPartition))
 	})
-	return out
 }

@@ -38,7 +38,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -212,8 +211,4 @@ func (s *Shard) appended(e machine.Appended) {
 }
 
 // keys lists the share partitions, in order.
-func (s *Shard) keys() []Key {
-	out := slices.Collect(maps.Keys(s.all))
-	sort.Slice(out, func(i, j int) bool { return compareKeys(out[i], out[j]) < 0 })
-	return out
-}
+func (s *Shard) keys() []Key { return slices.SortedFunc(maps.Keys(s.all), compareKeys) }

@@ -1,8 +1,11 @@
 package redis
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
+
+	"muster/internal/buffer"
 )
 
 // What appends in the stream layout hold in memory from when they are unpacked until Redis
@@ -29,6 +32,10 @@ type memory struct {
 	mu           sync.Mutex
 	free         int64
 	small, large []*waiter
+	// spare is what others have given back of buffers too large for package buffer, while
+	// someone waits for a large amount. All of them together do not take more than what is
+	// shared here, and as much again, however late the garbage collector comes.
+	spare [][]byte
 }
 
 type waiter struct {
@@ -77,11 +84,39 @@ func (m *memory) wait(n int64) {
 	<-w.ready
 }
 
-// give gives bytes back.
-func (m *memory) give(n int64) {
+// buffer returns an empty buffer with room for n bytes.
+func (m *memory) buffer(n int) []byte {
+	if n <= buffer.Most {
+		return buffer.Empty(n)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i, b := range m.spare {
+		if n <= cap(b) && cap(b) <= 2*n {
+			m.spare = slices.Delete(m.spare, i, i+1)
+			return b[:0:n]
+		}
+	}
+	return make([]byte, 0, n)
+}
+
+// give gives bytes back, and a buffer, nil if there is none.
+func (m *memory) give(n int64, b []byte) {
+	buffer.Free(b)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.free += n
+	if len(m.large) == 0 {
+		m.spare = nil
+	} else if cap(b) > buffer.Most {
+		kept := cap(b)
+		for _, s := range m.spare {
+			kept += cap(s)
+		}
+		if kept <= maxEntries {
+			m.spare = append(m.spare, b)
+		}
+	}
 	m.admit(&m.small, 0)
 	m.admit(&m.large, smallMemory)
 }

@@ -34,7 +34,7 @@ func (l *log) split(p *pending, wait bool) bool {
 			return false
 		}
 		p.memory = need
-		err := p.encode(need)
+		err := p.encode(need, l.store.memory)
 		if err == nil {
 			err = l.checkSize(p.longest)
 		}
@@ -59,10 +59,8 @@ func (l *log) split(p *pending, wait bool) bool {
 // drop gives back what an append holds.
 func (l *log) drop(p *pending) {
 	if p.memory > 0 {
-		buffer.Free(p.unpacked)
-		p.words, p.ends, p.unpacked = nil, nil, nil
-		l.store.memory.give(p.memory)
-		p.memory = 0
+		l.store.memory.give(p.memory, p.unpacked)
+		p.words, p.ends, p.unpacked, p.memory = nil, nil, nil, 0
 	}
 }
 
@@ -76,7 +74,7 @@ func (p *pending) estimate() int64 {
 }
 
 // encode makes an entry of each record, with no more memory than is given.
-func (p *pending) encode(limit int64) error {
+func (p *pending) encode(limit int64, m *memory) error {
 	count := int64(p.batch.Count())
 	if limit -= count * recordMemory; limit < 0 {
 		return errMore
@@ -89,7 +87,7 @@ func (p *pending) encode(limit int64) error {
 		if room <= buffer.Most {
 			room = 1 << (bits.Len64(uint64(room)) - 1) // Others would be rounded up.
 		}
-		p.unpacked = buffer.Empty(int(room))
+		p.unpacked = m.buffer(int(room))
 	}
 	src, err := p.batch.Unpack(p.unpacked)
 	if errors.Is(err, record.ErrTooLarge) {

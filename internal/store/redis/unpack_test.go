@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"muster/internal/buffer"
 	"muster/internal/record"
 	"muster/internal/store"
 )
@@ -134,18 +135,18 @@ func TestMemoryIsGivenInOrderAndSmallAmountsDoNotWaitForLargeOnes(t *testing.T) 
 		if !m.try(smallEntries) {
 			t.Error("a small amount has to wait for large ones")
 		}
-		m.give(smallEntries)
+		m.give(smallEntries, nil)
 		if synctest.Wait(); len(order) != 0 {
 			t.Fatalf("%v went on", order)
 		}
-		m.give(maxEntries)
+		m.give(maxEntries, nil)
 		synctest.Wait()
 		if len(order) != 1 || order[0] != 0 {
 			t.Fatalf("%v went on", order)
 		}
-		m.give(maxEntries)
+		m.give(maxEntries, nil)
 		all.Wait()
-		m.give(smallEntries + 1)
+		m.give(smallEntries+1, nil)
 		if m.free != entryMemory {
 			t.Errorf("%d free in the end", m.free)
 		}
@@ -157,7 +158,49 @@ func TestMemoryIsGivenInOrderAndSmallAmountsDoNotWaitForLargeOnes(t *testing.T) 
 		if m.try(smallEntries) || m.try(1) {
 			t.Error("there was more than there is")
 		}
-		m.give(smallEntries)
+		m.give(smallEntries, nil)
 		all.Wait()
+	})
+}
+
+// Whoever waited unpacks into what was given back, so that what many hold one after the other
+// is not more than what they may hold at once, also if no garbage is collected in between.
+func TestLargeBuffersGoFromOneToTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		m.wait(maxEntries)
+		first := m.buffer(maxUnpacked)
+		var all sync.WaitGroup
+		var second []byte
+		all.Go(func() {
+			m.wait(maxEntries)
+			if b := m.buffer(maxUnpacked / 4); cap(b) != maxUnpacked/4 || &b[:1][0] == &first[:1][0] {
+				t.Errorf("a buffer of %d bytes of %d is lost for a small one", maxUnpacked, cap(b))
+			}
+			second = m.buffer(maxUnpacked - 1)
+		})
+		synctest.Wait()
+		m.give(maxEntries, first)
+		all.Wait()
+		if cap(second) != maxUnpacked-1 || &second[:1][0] != &first[:1][0] {
+			t.Errorf("a buffer of %d bytes is another one", cap(second))
+		}
+		for range 2 {
+			all.Go(func() { m.wait(maxEntries) })
+		}
+		synctest.Wait()
+		m.give(0, make([]byte, 0, maxEntries))
+		m.give(0, make([]byte, 0, 2*buffer.Most))
+		if len(m.spare) != 1 {
+			t.Errorf("%d spare buffers", len(m.spare))
+		}
+		m.give(maxEntries, nil)
+		synctest.Wait()
+		m.give(maxEntries, nil)
+		all.Wait()
+		m.give(maxEntries, second)
+		if len(m.spare) != 0 || m.free != entryMemory {
+			t.Errorf("%d spare buffers in the end, %d bytes free", len(m.spare), m.free)
+		}
 	})
 }

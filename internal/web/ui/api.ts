@@ -462,6 +462,7 @@ export interface JournalRecord {
   held?: Late[];
   suspects?: Suspect[];
   suspectCount?: number;
+  reset?: Reset;
 }
 
 export interface Late {
@@ -541,6 +542,13 @@ export interface Move {
   partition: number;
   from?: string;
   to?: string;
+}
+
+export interface Moved {
+  topic: string;
+  partition: number;
+  before: number;
+  after: number;
 }
 
 export interface NeedyRow {
@@ -721,6 +729,13 @@ export interface RecordsLine {
   progress?: SearchProgress;
   /** the last line */
   end?: SearchEnd;
+}
+
+export interface Reset {
+  plan: string;
+  method?: string;
+  reason?: string;
+  moved?: Moved[];
 }
 
 export interface ResetAsk {
