@@ -1,8 +1,6 @@
 package store
 
 import (
-	"cmp"
-	"slices"
 	"sort"
 )
 
@@ -51,8 +49,12 @@ func (l *AbortedList) Find(from, next int64) []Aborted {
 		}
 		i++
 	}
-	slices.SortFunc(out, func(a, b Aborted) int { return cmp.Compare(a.FirstOffset, b.FirstOffset) })
+	sortAborted(out)
 	return out
+}
+
+func sortAborted(list []Aborted) {
+	sort.Slice(list, func(i, j int) bool { return list[i].FirstOffset < list[j].FirstOffset })
 }
 
 // at returns the index of the first entry whose marker is at or above an offset.

@@ -1,8 +1,6 @@
 package store
 
 import (
-	"cmp"
-	"slices"
 	"sort"
 
 	"muster/internal/record"
@@ -60,7 +58,7 @@ func (p *CompactionPass) Skip(aborted []Aborted) {
 		p.aborted[a.ProducerID] = append(p.aborted[a.ProducerID], a)
 	}
 	for _, list := range p.aborted {
-		slices.SortFunc(list, func(a, b Aborted) int { return cmp.Compare(a.FirstOffset, b.FirstOffset) })
+		sortAborted(list)
 	}
 }
 

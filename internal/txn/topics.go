@@ -2,6 +2,7 @@ package txn
 
 import (
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -38,7 +39,7 @@ func containsAll(list, asked []topic) bool {
 // order and named again.
 func union(list, asked []topic) []topic {
 	all := slices.Concat(list, asked)
-	slices.SortStableFunc(all, func(a, b topic) int { return strings.Compare(a.name, b.name) })
+	sort.SliceStable(all, func(i, j int) bool { return all[i].name < all[j].name })
 	out := all[:0]
 	for i := 0; i < len(all); {
 		first := i

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"maps"
 	"slices"
+	"sort"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -70,7 +71,7 @@ func (t *topics) set(v *schema.ShareTopics) {
 func compareIDs(a, b metadata.TopicID) int { return bytes.Compare(a[:], b[:]) }
 
 func sortedIDs(list []metadata.TopicID) []metadata.TopicID {
-	slices.SortFunc(list, compareIDs)
+	sort.Slice(list, func(i, j int) bool { return compareIDs(list[i], list[j]) < 0 })
 	return slices.Compact(list)
 }
 
