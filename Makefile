@@ -58,12 +58,10 @@ test: setup ## Run everything a change must pass: lint, all tests, those of pack
 
 # The other modules are not asked whether they are tidy: Go would first download
 # hundreds of modules that only tests of their dependencies need.
-lint: $(LINTER) ## Run golangci-lint, and go vet for Windows (the first time builds the linter, which takes minutes)
+lint: $(LINTER) ## Run golangci-lint (the first time builds it, which takes minutes)
 	@changes=$$(go mod tidy -diff 2>&1) || { echo "$$changes"; echo "go.mod is not tidy: run go mod tidy"; exit 1; }
-	GOOS=windows go vet ./...
 	$(LINTER) run ./...
 	@for module in $(CLIENTS) $(BENCH); do (cd $$module && $(CURDIR)/$(LINTER) run ./...) || exit 1; done
-	cd $(BENCH) && GOOS=windows go vet ./...
 	@if [ -f $(OLD)/go.mod ]; then cd $(OLD) && go vet ./...; fi
 
 fmt: $(LINTER) ## Format the Go sources as lint wants them
@@ -148,7 +146,7 @@ generate: ## Regenerate what is generated from the source
 
 nightly: N = 100000
 nightly: setup ## Run what make test takes samples of, whole: all stores, all clients, 100,000 seeds, fuzzing, kills and cuts (hours)
-	GOOS=darwin go vet ./... && cd $(BENCH) && GOOS=darwin go vet ./...
+	@for os in darwin windows; do for module in . $(BENCH); do (cd $$module && GOOS=$$os go vet ./...) || exit 1; done; done
 	$(MAKE) e2e E2E="disk redis redis-cluster redis-sentinel"
 	$(MAKE) race RACED=./... SAMPLED="-timeout 3h"
 	go -C $(BENCH) test -count=1 ./...

@@ -13,6 +13,7 @@
 //	docs_test.go     every package says what it owns
 //	text_test.go     no path of one machine, no note to finish later
 //	sleep_test.go    tests wait for something, never for a while
+//	windows_test.go  what is for Windows compiles
 //
 // The package has no code of its own and nothing may import it.
 package tidy
