@@ -147,7 +147,7 @@ func testClosedStore(f *fixture) {
 }
 
 func testManyLogs(f *fixture) {
-	const logs = 200
+	logs := many(200)
 	name := func(i int) store.TopicPartition {
 		return store.TopicPartition{Topic: fmt.Sprintf("topic-%d", i%20), Partition: int32(i / 20)}
 	}

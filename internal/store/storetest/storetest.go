@@ -63,6 +63,14 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 	}
 }
 
+// many is how often a test does what is the same each time. Samples do it less often.
+func many(n int) int {
+	if testing.Short() {
+		return n / 8
+	}
+	return n
+}
+
 // fixture is a store with one open log, and what was appended to it.
 type fixture struct {
 	*testing.T

@@ -304,7 +304,7 @@ func testCompactDropsMarkers(f *fixture) {
 func testManyAborted(f *fixture) {
 	o := newOwner(f)
 	long := o.write(99, true, rec("long", "running")).BaseOffset
-	for i := range 400 {
+	for i := range many(400) {
 		id := int64(1 + i%7)
 		o.write(id, true, rec("k", "v"))
 		o.finish(id, i%4 == 3, false)
