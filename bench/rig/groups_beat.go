@@ -97,7 +97,7 @@ func (b *Bench) beats(measures []beatMeasure, beaters []*beater) error {
 		if err != nil {
 			return err
 		}
-		defer CloseAll(y.Conns) //nolint:gocritic // There are three of them.
+		defer CloseAll(y.Conns) //nolint:gocritic // All of them, three at most, are needed until the end.
 		plain = append(plain, y)
 	}
 	for range b.Rounds {

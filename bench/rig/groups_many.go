@@ -109,7 +109,7 @@ func (b *Bench) beatRounds(folder, data string, measures []beatMeasure, sizes []
 		if err != nil {
 			return err
 		}
-		defer p.Kill() //nolint:gocritic // There are three of them.
+		defer p.Kill() //nolint:gocritic // All of them, three at most, are needed until the end.
 		x := all
 		if some != data {
 			if x, err = b.Gather(p, n); err != nil {
@@ -120,7 +120,7 @@ func (b *Bench) beatRounds(folder, data string, measures []beatMeasure, sizes []
 		if err != nil {
 			return err
 		}
-		defer CloseAll(beats.Conns) //nolint:gocritic // There are three of them.
+		defer CloseAll(beats.Conns) //nolint:gocritic // All of them, three at most, are needed until the end.
 		beaters = append(beaters, beats)
 		b.Say("%s: ready", measures[i].name)
 	}

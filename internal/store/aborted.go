@@ -1,8 +1,6 @@
 package store
 
-import (
-	"sort"
-)
+import "sort"
 
 // abortedRun is how many entries of an AbortedList are passed over at once.
 const abortedRun = 64
@@ -53,7 +51,11 @@ func (l *AbortedList) Find(from, next int64) []Aborted {
 	return out
 }
 
+// sortAborted is called for each fetch of committed records, which mostly meets none.
 func sortAborted(list []Aborted) {
+	if len(list) < 2 {
+		return // sort.Slice allocates.
+	}
 	sort.Slice(list, func(i, j int) bool { return list[i].FirstOffset < list[j].FirstOffset })
 }
 

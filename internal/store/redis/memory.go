@@ -33,8 +33,8 @@ type memory struct {
 	free         int64
 	small, large []*waiter
 	// spare is what others have given back of buffers too large for package buffer, while
-	// someone waits for a large amount. All of them together do not take more than what is
-	// shared here, and as much again, however late the garbage collector comes.
+	// someone waits for a large amount: no more than one append may hold, however late the
+	// garbage collector comes.
 	spare [][]byte
 }
 
@@ -84,7 +84,8 @@ func (m *memory) wait(n int64) {
 	<-w.ready
 }
 
-// buffer returns an empty buffer with room for n bytes.
+// buffer returns an empty buffer with room for n bytes, or for up to twice as many. It is
+// given back whole, since what it takes is what it was made with.
 func (m *memory) buffer(n int) []byte {
 	if n <= buffer.Most {
 		return buffer.Empty(n)
@@ -94,7 +95,7 @@ func (m *memory) buffer(n int) []byte {
 	for i, b := range m.spare {
 		if n <= cap(b) && cap(b) <= 2*n {
 			m.spare = slices.Delete(m.spare, i, i+1)
-			return b[:0:n]
+			return b[:0]
 		}
 	}
 	return make([]byte, 0, n)

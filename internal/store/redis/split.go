@@ -79,8 +79,9 @@ func (p *pending) encode(limit int64, m *memory) error {
 	if limit -= count * recordMemory; limit < 0 {
 		return errMore
 	}
+	room := int64(0)
 	if p.batch.Codec() != record.None {
-		room := min(limit-count*usualWords*wordMemory, maxUnpacked)
+		room = min(limit-count*usualWords*wordMemory, maxUnpacked)
 		if room < buffer.Least {
 			return errMore
 		}
@@ -89,14 +90,14 @@ func (p *pending) encode(limit int64, m *memory) error {
 		}
 		p.unpacked = m.buffer(int(room))
 	}
-	src, err := p.batch.Unpack(p.unpacked)
+	src, err := p.batch.Unpack(p.unpacked[:0:room]) // A used buffer may be larger.
 	if errors.Is(err, record.ErrTooLarge) {
 		return errMore
 	}
 	if err != nil {
 		return err
 	}
-	limit -= int64(cap(p.unpacked))
+	limit -= room
 	p.bytes, p.largest, p.longest, p.latest = 0, 0, 0, record.NoTimestamp
 	c := encoder{words: make([]string, 0, min(usualWords*count, limit/wordMemory))}
 	p.ends = make([]int, 0, count)

@@ -182,8 +182,8 @@ func TestLargeBuffersGoFromOneToTheNext(t *testing.T) {
 		synctest.Wait()
 		m.give(maxEntries, first)
 		all.Wait()
-		if cap(second) != maxUnpacked-1 || &second[:1][0] != &first[:1][0] {
-			t.Errorf("a buffer of %d bytes is another one", cap(second))
+		if cap(second) != maxUnpacked || &second[:1][0] != &first[:1][0] {
+			t.Errorf("a buffer of %d bytes is another one, or takes more than it seems to", cap(second))
 		}
 		for range 2 {
 			all.Go(func() { m.wait(maxEntries) })
@@ -203,4 +203,35 @@ func TestLargeBuffersGoFromOneToTheNext(t *testing.T) {
 			t.Errorf("%d spare buffers in the end, %d bytes free", len(m.spare), m.free)
 		}
 	})
+}
+
+// A used buffer that is larger than what an append may hold does not let it hold more.
+func TestALargerBufferDoesNotMakeABatchLarger(t *testing.T) {
+	tmpl := record.PlainTemplate()
+	tmpl.Codec = record.ZSTD
+	batch, err := record.Build(tmpl, []record.Record{{Value: make([]byte, 5<<20)}})
+	must(t, err)
+	m := newMemory()
+	m.spare = [][]byte{make([]byte, 0, 6<<20)}
+	p := &pending{batch: batch}
+	if err := p.encode(4<<20, m); !errors.Is(err, errMore) {
+		t.Errorf("5 MB in 4: %v", err)
+	}
+	if cap(p.unpacked) != 6<<20 || len(m.spare) != 0 {
+		t.Errorf("it has a buffer of %d bytes, and %d are spare", cap(p.unpacked), len(m.spare))
+	}
+}
+
+// What a batch unpacks to and the words that point to it are held at once.
+func TestTheWordsOfEntriesAndTheirBytesAreCountedTogether(t *testing.T) {
+	tmpl := record.PlainTemplate()
+	tmpl.Codec = record.ZSTD
+	for headers, want := range []error{nil, errMore} {
+		batch, err := record.Build(tmpl, []record.Record{{Value: []byte("v"), Headers: make([]record.Header, headers)}})
+		must(t, err)
+		p := &pending{batch: batch}
+		if err := p.encode(32<<10+recordMemory+usualWords*wordMemory, newMemory()); !errors.Is(err, want) {
+			t.Errorf("with %d headers: %v", headers, err)
+		}
+	}
 }
