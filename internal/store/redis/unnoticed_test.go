@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/record"
 	"muster/internal/store"
 )
@@ -79,6 +80,23 @@ func TestAnAppendDoesNotSetTheEndBack(t *testing.T) {
 	if _, end := l.Bounds(); end != seen {
 		t.Errorf("the log end offset is %d, was %d", end, seen)
 	}
+}
+
+// What was trimmed while an append was on its way is not counted any more when that has arrived.
+func TestAnAppendDoesNotBringBackTheSizeOfWhatWasTrimmed(t *testing.T) {
+	b := newBed(t, inIndex)
+	l := b.open(1).(indexLog)
+	b.append(l, b.valued("trimmed"))
+	p := &pending{batch: b.valued("v")}
+	assert.MustTrue(t, l.split(p, true) && p.err == nil && p.bytes > 0, "%d bytes, %v", p.bytes, p.err)
+	defer l.drop(p)
+	tx, err := l.compose([]*pending{p}, nil)
+	assert.Must(t, err)
+	l.mu.Lock()
+	l.tail.size = 0
+	l.mu.Unlock()
+	l.commit(tx)
+	assert.Equal(t, l.tail.size, p.bytes, "bytes of the log")
 }
 
 // A transaction that was refused is sent again if one that it builds upon is on its way.
