@@ -99,6 +99,25 @@ func TestAnAppendDoesNotBringBackTheSizeOfWhatWasTrimmed(t *testing.T) {
 	assert.Equal(t, l.tail.size, p.bytes, "bytes of the log")
 }
 
+// Of appends on their way one after the other, the second is sent again if the first was refused:
+// Redis has all that it has acknowledged, which is not what the first would have written.
+func TestAnAppendIsSentAgainIfTheOneBeforeWasRefused(t *testing.T) {
+	b := newBed(t, inIndex)
+	l := b.open(1).(indexLog)
+	b.append(l, b.valued("0"))
+	var before *transaction
+	for range 2 {
+		p := &pending{batch: b.valued("v")}
+		assert.MustTrue(t, l.split(p, true) && p.err == nil, "%v", p.err)
+		defer l.drop(p)
+		tx, err := l.compose([]*pending{p}, before)
+		assert.Must(t, err)
+		before = tx
+	}
+	assert.ErrorIs(t, l.refused("append", before, l.token(l.acknowledged()), "0-0", ""), errTryAgain)
+	assert.False(t, errors.Is(l.refused("append", before, l.token(l.acknowledged()-1), "0-0", ""), errTryAgain), "a log that has lost an append is tried again")
+}
+
 // A transaction that was refused is sent again if one that it builds upon is on its way.
 // That is not so if Redis does not even know what it has acknowledged.
 func TestATransactionIsNotSentAgainToARedisThatForgot(t *testing.T) {
