@@ -41,7 +41,7 @@ func at(t *testing.T, change func(logintest.Claims), before http.HandlerFunc) (o
 		address, err := o.Issuer().Address(t.Context(), back, "state", nonce, base64.RawURLEncoding.EncodeToString(challenge[:]))
 		assert.Must(t, err)
 		w := httptest.NewRecorder()
-		issuer.ServeHTTP(w, httptest.NewRequest(http.MethodGet, address, http.NoBody))
+		issuer.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody))
 		to, err := url.Parse(w.Header().Get("Location"))
 		assert.Must(t, err)
 		return o.Issuer().Redeem(t.Context(), back, to.Query().Get("code"), verifier, nonce, "10.0.0.1")
