@@ -181,6 +181,31 @@ func TestWhoMakesUpNamesHidesNobodyElse(t *testing.T) {
 	}
 }
 
+// What finds no place is counted until its own minute is over, even if that of those who took the
+// places is over sooner.
+func TestWhatFoundNoPlaceIsToldThoughThePlacesAreFree(t *testing.T) {
+	c := NewCounter()
+	for i := range maxKept/2 + 3 {
+		c.Add(denial("a", i, noon.Add(time.Duration(i)*time.Millisecond)))
+	}
+	begun := time.Duration(maxKept/2) * time.Millisecond
+	due := c.Due(noon.Add(window+begun-1), false)
+	assert.True(t, len(due) == 0 && len(c.pools[Denied].kept) == 0, "%d are kept, and told is %+v", len(c.pools[Denied].kept), due)
+	due = c.Due(noon.Add(window+begun), false)
+	assert.True(t, len(due) == 1 && due[0].Count == 3 && due[0].Principal == "a", "%+v", due)
+	assert.Equal(t, len(c.pools[Denied].owners), 0, "owners are kept")
+}
+
+// Whose logins fail too often is told by the address that they come from: the names are made up.
+func TestLoginsThatFindNoPlaceAreToldByTheirAddress(t *testing.T) {
+	c := NewCounter()
+	for i := range maxKept/2 + 3 {
+		c.Add(Entry{Time: noon, Kind: LoginFailed, Principal: fmt.Sprint("User:", i), Host: "10.6.6.6", Mechanism: "PLAIN"})
+	}
+	due := c.Due(noon.Add(window), false)
+	assert.True(t, len(due) == 1 && due[0].Count == 3 && due[0].Host == "10.6.6.6" && due[0].Principal == "", "%+v", due)
+}
+
 func TestMoreClientsThanThereArePlacesAreCountedTogether(t *testing.T) {
 	c := NewCounter()
 	for i := range maxKept + 7 {

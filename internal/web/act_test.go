@@ -188,6 +188,26 @@ func TestBodiesAreReadStrictly(t *testing.T) {
 	s.api.bodies.Give("127.0.0.1", maxOwnBodies-maxBody+1)
 }
 
+// A body may be exactly as long as is said, and where none is wanted there is none of unknown
+// length either. No address takes all the room that there is for bodies.
+func TestBodiesAtTheirBounds(t *testing.T) {
+	s := serve(t, newFake(t), acting(&fakeActs{}))
+	unsaid := func(r *http.Request) { r.ContentLength = -1 }
+	const around = `{"name":""}`
+	most := `{"name":"` + strings.Repeat("x", maxBody-len(around)) + `"}`
+	for _, change := range [][]func(*http.Request){{bringing(problem.JSON, most)}, {bringing(problem.JSON, most), unsaid}} {
+		if resp, text := s.do(http.MethodPost, Prefix+"/topics", change...); resp.StatusCode != http.StatusOK {
+			t.Errorf("as long as it may be: %d %s", resp.StatusCode, text)
+		}
+	}
+	if resp, text := s.do(http.MethodDelete, Prefix+"/topics/orders", bringing(problem.JSON, `{}`), unsaid); resp.StatusCode != http.StatusBadRequest {
+		t.Errorf("of unknown length where there is none: %d %s", resp.StatusCode, text)
+	}
+	assert.MustTrue(t, s.api.bodies.Take("10.0.0.1", maxOwnBodies), "an address does not get its share")
+	assert.False(t, s.api.bodies.Take("10.0.0.1", 1), "an address gets more than its share")
+	assert.True(t, s.api.bodies.Take("10.0.0.2", maxLargeBody), "another address finds no room")
+}
+
 func TestPathsSayWhichMethodsTheyAnswer(t *testing.T) {
 	s := serve(t, newFake(t))
 	for path, want := range map[string]string{

@@ -85,7 +85,7 @@ func TestListsAsCSV(t *testing.T) {
 func TestACellIsNeverAFormula(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "", "orders": "orders", "a=b": "a=b", "x =1": "x =1", "=1": "'=1", "+1": "'+1", "-1": "'-1", "@SUM(1)": "'@SUM(1)",
-		"\t=1": "'\t=1", "\r=1": "'\r=1", "\n=1": "'\n=1", "\uff1d1": "'\uff1d1", "\uff201": "'\uff201", "ö": "ö",
+		"\t=1": "'\t=1", "\r=1": "'\r=1", "\n=1": "'\n=1", "\uff1d1": "'\uff1d1", "\uff0b1": "'\uff0b1", "\uff0d1": "'\uff0d1", "\uff201": "'\uff201", "ö": "ö",
 	} {
 		for _, v := range []any{text, &text, []string{text}, groupName(text)} {
 			if got, err := cellOf(reflect.ValueOf(v)); err != nil || got != want {

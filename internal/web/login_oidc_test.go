@@ -68,6 +68,25 @@ func TestOnlyTheStateOfTheOwnJourneyLetsIn(t *testing.T) {
 	}
 }
 
+// What a browser keeps meanwhile is gone once it is back, however the login ends; whoever came
+// over TLS gets it over TLS only.
+func TestWhoIsBackKeepsNothingOfTheJourney(t *testing.T) {
+	s, issuer, _ := withIssuers(t)
+	for _, scheme := range []string{"http", "https"} {
+		came := header("X-Forwarded-Proto", scheme)
+		resp, _ := s.do(http.MethodGet, oidcPath, came)
+		kept := cookieOf(t, resp)
+		assert.True(t, kept.Secure == (scheme == "https") && kept.HttpOnly && kept.Path == oidcPath && kept.SameSite == http.SameSiteLaxMode, "by %s it is %+v", scheme, kept)
+		for _, state := range []string{"another", issuer.state} {
+			resp, _ := s.do(http.MethodGet, oidcPath+"/back?code=x&state="+state, came, header("Cookie", kept.Name+"="+kept.Value))
+			set := (&http.Response{Header: resp.Header}).Cookies()
+			assert.MustTrue(t, len(set) > 0, "by %s and with %s no cookie is set", scheme, state)
+			gone := set[0]
+			assert.True(t, gone.Name == kept.Name && gone.Value == "" && gone.MaxAge < 0 && gone.Path == kept.Path, "by %s and with %s it becomes %+v", scheme, state, gone)
+		}
+	}
+}
+
 func TestAJourneyEnds(t *testing.T) {
 	s, issuer, later := withIssuers(t)
 	kept := traveller(s, "/")

@@ -148,6 +148,7 @@ func TestClaimsAreHeldAgainstTheSettings(t *testing.T) {
 		{"an audience where none is expected", anyone, nil, ""},
 		{"expired", standard, map[string]any{"exp": now - 30}, ""},
 		{"expired within the skew", standard, map[string]any{"exp": now - 29}, "alice"},
+		{"expired this very moment, within the skew", standard, map[string]any{"exp": now}, "alice"},
 		{"expired without a skew", named, map[string]any{"exp": now, "preferred_username": "bob"}, ""},
 		{"no exp", standard, map[string]any{"exp": nil}, ""},
 		{"exp as text", standard, map[string]any{"exp": "9999999999"}, ""},

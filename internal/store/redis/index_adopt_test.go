@@ -63,6 +63,9 @@ func TestAnAppendIsAboveWhatWasAdoptedUnheard(t *testing.T) {
 			if at := b.append(l, b.valued("2", "3")); at.BaseOffset != 2 {
 				t.Errorf("the records are at %d", at.BaseOffset)
 			}
+			if il.tail.maxTimestamp != 99999999999999 {
+				t.Errorf("the largest timestamp is %d", il.tail.maxTimestamp)
+			}
 			if got := b.values(l); !slices.Equal(got, want) {
 				t.Errorf("%q, want %q", got, want)
 			}

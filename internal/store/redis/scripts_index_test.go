@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/record"
 	"muster/internal/store"
 )
@@ -138,6 +139,27 @@ func TestAMarkerGoesAfterWhatWasAdoptedUnheard(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	b.wantSound()
+}
+
+// A marker that is refused has no ids that others could have taken: why is told, and nothing is adopted.
+func TestAMarkerWithoutItsIndexIsRefused(t *testing.T) {
+	for name, spoil := range map[string]func(b *bed) (says string){
+		"no state":    func(b *bed) string { b.do("HSET", b.keys().meta, "s", "x"); return "its state is x" },
+		"no end":      func(b *bed) string { b.do("HDEL", b.keys().meta, "end"); return "it ends at false" },
+		"a lower end": func(b *bed) string { b.do("HSET", b.keys().meta, "end", "0"); return "it ends at 0" },
+		"no index":    func(b *bed) string { b.do("DEL", b.keys().index); return "the index is gone" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, inIndex)
+			l := b.open(1)
+			b.append(l, b.valued("0"))
+			says := spoil(b)
+			_, err := l.Append(b.ctx, b.marker(7, true))
+			assert.ErrorIs(t, err, store.ErrStorage)
+			assert.True(t, err != nil && strings.Contains(err.Error(), says), "%v", err)
+			assert.Equal(t, b.do("XLEN", b.keys().stream), "1", "entries")
+		})
+	}
 }
 
 // The server's clock is asked for again from time to time.

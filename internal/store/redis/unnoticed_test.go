@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"muster/internal/assert"
 	"muster/internal/record"
 	"muster/internal/store"
 )
@@ -79,6 +80,42 @@ func TestAnAppendDoesNotSetTheEndBack(t *testing.T) {
 	if _, end := l.Bounds(); end != seen {
 		t.Errorf("the log end offset is %d, was %d", end, seen)
 	}
+}
+
+// What was trimmed while an append was on its way is not counted any more when that has arrived.
+func TestAnAppendDoesNotBringBackTheSizeOfWhatWasTrimmed(t *testing.T) {
+	b := newBed(t, inIndex)
+	l := b.open(1).(indexLog)
+	b.append(l, b.valued("trimmed"))
+	p := &pending{batch: b.valued("v")}
+	assert.MustTrue(t, l.split(p, true) && p.err == nil && p.bytes > 0, "%d bytes, %v", p.bytes, p.err)
+	defer l.drop(p)
+	tx, err := l.compose([]*pending{p}, nil)
+	assert.Must(t, err)
+	l.mu.Lock()
+	l.tail.size = 0
+	l.mu.Unlock()
+	l.commit(tx)
+	assert.Equal(t, l.tail.size, p.bytes, "bytes of the log")
+}
+
+// Of appends on their way one after the other, the second is sent again if the first was refused:
+// Redis has all that it has acknowledged, which is not what the first would have written.
+func TestAnAppendIsSentAgainIfTheOneBeforeWasRefused(t *testing.T) {
+	b := newBed(t, inIndex)
+	l := b.open(1).(indexLog)
+	b.append(l, b.valued("0"))
+	var before *transaction
+	for range 2 {
+		p := &pending{batch: b.valued("v")}
+		assert.MustTrue(t, l.split(p, true) && p.err == nil, "%v", p.err)
+		defer l.drop(p)
+		tx, err := l.compose([]*pending{p}, before)
+		assert.Must(t, err)
+		before = tx
+	}
+	assert.ErrorIs(t, l.refused("append", before, l.token(l.acknowledged()), "0-0", ""), errTryAgain)
+	assert.False(t, errors.Is(l.refused("append", before, l.token(l.acknowledged()-1), "0-0", ""), errTryAgain), "a log that has lost an append is tried again")
 }
 
 // A transaction that was refused is sent again if one that it builds upon is on its way.

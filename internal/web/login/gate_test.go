@@ -1,9 +1,14 @@
 package login
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"math"
+	"sync"
 	"testing"
+	"time"
 
 	"muster/internal/assert"
 	"muster/internal/audit"
@@ -42,6 +47,54 @@ func (o *opened) set(name, password string) {
 	edit := o.image.Edit()
 	edit.SetUser(name, []metadata.Credential{{Hash: int8(c.Hash), Salt: c.Salt, Iterations: c.Iterations, StoredKey: c.StoredKey, ServerKey: c.ServerKey}})
 	o.image = edit.Image()
+}
+
+// Who was no user when their login began has no proof of a password: such a login lets them in once,
+// and does not hold from then on.
+func TestALoginOfAUserWhoIsMadeMeanwhileHoldsNoLonger(t *testing.T) {
+	o := open(t, map[string]string{"connection.failed.authentication.delay.ms": "0"})
+	before := o.image
+	o.set("ann", "anns")
+	after, asked, made := o.image, 0, math.MaxInt
+	o.users = sasl.NewDirectory(gate.NewUsers(func() *metadata.Image {
+		if asked++; asked > made {
+			return after
+		}
+		return before
+	}), []byte("secret"))
+	o.plain = sasl.NewPlain(o.users, sasl.NewLimiter(passwords), []byte("secret"), gate.RememberPasswords)
+	_, known := o.users.Proof("ann")
+	assert.MustFalse(t, known, "a user who is not there has a proof")
+	made = 2 * asked // After the proof, and before the password is looked at.
+	id, err := o.Login(t.Context(), Attempt{Way: WayCookie, Name: "ann", Password: "anns", Host: "10.0.0.1"})
+	assert.MustTrue(t, err == nil && id.Principal == "User:ann", "%+v, %v", id, err)
+	assert.False(t, o.Holds(id), "it holds, by the proof %q", id.Proof)
+}
+
+// Addresses of one machine have one share of the logins, whatever names they try, and those
+// whose password was wrong keep their places while they wait.
+func TestLoginsAreSharedAmongAddresses(t *testing.T) {
+	o := open(t, nil)
+	o.delay = time.Hour
+	failed := make(chan struct{}, passwords.From)
+	o.Audit = func(audit.Entry) { failed <- struct{}{} }
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	try := func(ctx context.Context, i int, host string) error {
+		_, err := o.Login(ctx, Attempt{Way: WayBasic, Name: fmt.Sprint("user", i), Password: "x", Host: host})
+		return err
+	}
+	for i := range passwords.From {
+		all.Go(func() { assert.ErrorIs(t, try(ctx, i, fmt.Sprint("2001:db8::", i)), ErrLogin) })
+	}
+	for range passwords.From {
+		<-failed
+	}
+	o.Audit = func(audit.Entry) { cancel() } // No one waits for long if one more is let in.
+	assert.ErrorIs(t, try(ctx, passwords.From, "2001:db8::ffff"), ErrLoginBusy, "one more of the address")
+	cancel()
+	all.Wait()
+	assert.ErrorIs(t, try(ctx, passwords.From, "2001:db8::ffff"), ErrLogin, "one more after all have gone")
 }
 
 // Users log in by their passwords. Whose password is another by now, or who is gone, is not

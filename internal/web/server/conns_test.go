@@ -221,6 +221,17 @@ func TestARequestTakesThePlaceOfASlowOne(t *testing.T) {
 	assert.True(t, c.others.all == 0 && len(c.others.of) == 0, "%d requests are left, of %v", c.others.all, c.others.of)
 }
 
+// A connection that was closed while its request came is not served: no place would be counted for it.
+func TestARequestOfAConnectionThatHasGoneIsNotServed(t *testing.T) {
+	c := &crowd{t, newConns(1)}
+	gone := c.comes("10.0.0.1")
+	c.comes("10.0.0.2")
+	assert.MustTrue(t, gone.isClosed(), "the first one should have gone")
+	code := gone.asks("/", func(*http.Request) { t.Error("it is served") })
+	assert.Equal(t, code, http.StatusServiceUnavailable, "it gets")
+	assert.True(t, c.others.all == 0 && len(c.others.of) == 0, "%d requests are left, of %v", c.others.all, c.others.of)
+}
+
 // The classes leave connections for whoever comes next.
 func TestNotAllConnectionsCanBeServedAtOnce(t *testing.T) {
 	assert.True(t, MaxServed+maxHealth+maxMetrics < maxConns, "if all are served there is none left to be closed")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"muster/internal/assert"
 	"muster/internal/redistest"
 	"muster/internal/store"
 )
@@ -176,6 +177,42 @@ func TestBrokersPickDifferentFreeNodeIDs(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// A broker looks on where whole ranges of node ids are taken, and passes over none that it cannot
+// take for another reason.
+func TestFreeNodeIDsAreLookedForInRanges(t *testing.T) {
+	ctx, client, prefix := t.Context(), connect(t, redistest.Shared(t, redistest.KindSingle).URL()), redistest.Prefix(t)
+	l := New(client, prefix, longLease)
+	const taken = maxRanges + 2*freeRange
+	var cmds rueidis.Commands
+	for id := range int32(taken) {
+		cmds = append(cmds, client.B().Set().Key(l.key(id)).Value("other x").Build())
+	}
+	for _, r := range client.DoMulti(ctx, cmds...) {
+		assert.Must(t, r.Error())
+	}
+	id, err := l.AcquireFree(ctx, 0, nil)
+	assert.True(t, id == taken && err == nil, "it has %d, %v", id, err)
+	inTheWay := l.key(taken + 1)
+	assert.Must(t, client.Do(ctx, client.B().Rpush().Key(inTheWay).Element("x").Build()).Error())
+	_, err = New(client, prefix, longLease).AcquireFree(ctx, 0, nil)
+	assert.Error(t, err, "a key of another kind is in the way")
+	live, err := l.Live(ctx, []int32{taken + 2})
+	assert.True(t, len(live) == 0 && err == nil, "the one after it is registered: %v, %v", live, err)
+}
+
+// Who gives a node id up does not believe to have it any more, even if Redis does not answer.
+func TestABrokerDoesNotBelieveInWhatItGaveUp(t *testing.T) {
+	s := redistest.Single(t)
+	l := New(connect(t, s.URL()), "p", longLease)
+	assert.Must(t, l.Acquire(t.Context(), 1, nil))
+	assert.Must(t, l.Release(t.Context()))
+	assert.True(t, l.Until().IsZero(), "it believes until %v", l.Until())
+	assert.Must(t, l.Acquire(t.Context(), 1, nil))
+	s.Nodes[0].Kill()
+	assert.ErrorIs(t, l.Release(t.Context()), store.ErrUnavailable)
+	assert.True(t, l.Until().IsZero(), "without an answer it believes until %v", l.Until())
 }
 
 func TestLeasesSayThatRedisIsAway(t *testing.T) {
