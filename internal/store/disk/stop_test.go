@@ -65,6 +65,27 @@ func TestQuickStopSyncsNothing(t *testing.T) {
 	}
 }
 
+// What a write that failed has left is cut off, which only a sync makes durable: without one
+// it could come back with the power.
+func TestQuickStopSyncsALogThatWasCutBack(t *testing.T) {
+	b := newBedWith(t, store.LogConfig{}, Options{boot: "first", inline: true})
+	b.must(b.append("good"))
+	b.must(flush(b.log))
+	b.fail(failing(vfs.OpWrite, ".log"))
+	assert.Error(t, b.append("refused"), "the write does not fail")
+	b.fail(nil)
+	synced := false
+	b.fail(func(op vfs.Op) error {
+		synced = synced || op.Kind == vfs.OpDatasync && path.Ext(op.Name) == logSuffix
+		return nil
+	})
+	b.must(b.st.Close())
+	assert.True(t, synced, "the log is left as it is")
+	b.fail(nil)
+	b.start()
+	b.wantValues("good")
+}
+
 // A start goes on where a quick stop left off: it syncs the data folder and what had been
 // written and not flushed, but none of the other logs.
 func TestStartAfterQuickStopSettlesNothing(t *testing.T) {
