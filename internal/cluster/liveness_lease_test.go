@@ -99,3 +99,30 @@ func TestNobodyIsBuriedBeforeTheStoreWasThereForALease(t *testing.T) {
 		assert.True(t, c.Image().Broker(2) == nil, "the dead broker is still there")
 	})
 }
+
+// A broker whose lease has run out, while it waits for the store's answer, may be the one that
+// is gone for the others; and one that has lost it begins anew.
+func TestWhoHasNoLeaseIsNotSteady(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &scriptedLease{}
+		c := withLease(t, l)
+		const most = 600 * time.Millisecond // of the second that a lease lasts
+		renewed := func(steady bool) {
+			t.Helper()
+			time.Sleep(most)
+			c.renew(t.Context())
+			assert.Equal(t, c.isSteady(), steady, "steady after %v", c.clock())
+		}
+		renewed(false)
+		renewed(false)
+		renewed(true)
+		time.Sleep(2 * most)
+		assert.False(t, c.isSteady(), "steady without a lease: the last was asked for 1.2 s ago")
+		renewed(true) // It was not lost.
+		l.lost = true
+		renewed(false)
+		l.lost = false
+		renewed(false)
+		renewed(true)
+	})
+}

@@ -108,3 +108,18 @@ func TestBrokersKnowEachOtherByTheSecretOfTheCluster(t *testing.T) {
 	secrets = metadata.Secrets{}
 	assert.True(t, p.HTTPKeys() == nil, "there are keys without a secret")
 }
+
+// Two secrets are good after a rotation, not any number: the name of an older one is none.
+func TestAfterTwoRotationsTheFirstSecretIsNoMore(t *testing.T) {
+	now := time.Unix(1000, 0)
+	first := metadata.Secrets{Current: metadata.Secret{Text: "one"}}
+	second := first.Rotate("two", now)
+	third := second.Rotate("three", now)
+	p := &PeerLogins{Image: func() *metadata.Image { return &metadata.Image{Secrets: third} }, Now: func() time.Time { return now }}
+	for name, want := range map[string]bool{
+		PeerLogin(first.Current).Name: false, PeerLogin(second.Current).Name: true, PeerLogin(third.Current).Name: true, "": false, "broker-4": false,
+	} {
+		_, ok := p.Credential(sasl.SHA256, name)
+		assert.Equal(t, ok, want, "%q is accepted", name)
+	}
+}

@@ -90,6 +90,31 @@ func TestOnlySomeConnectionsAreHeld(t *testing.T) {
 	assert.NoError(t, ctx.Err(), "shutdown waits for what is held")
 }
 
+// A connection that is held has a descriptor as one that is served has.
+func TestConnectionsThatAreHeldTakeThePlaceOfOthers(t *testing.T) {
+	clock, a := newClock(), &fixedArrivals{hold: time.Second}
+	s, addr := start(t, Options{After: clock.after, Arrivals: a}, echo)
+	s.mu.Lock()
+	s.sockets = heldShare // One of them may be held.
+	s.mu.Unlock()
+	dial(t, addr)
+	<-clock.asked
+	a.free.Store(1000)
+	served := func() {
+		c := dial(t, addr)
+		sendFrame(t, c, []byte("x"))
+		readFrame(t, c)
+	}
+	for range heldShare - 1 {
+		served()
+	}
+	wantClosed(t, dial(t, addr))
+	clock.over <- time.Time{}
+	waitFor(t, "the one that is held is closed", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.held == 0 })
+	served()
+	assert.Equal(t, s.Connections(), heldShare, "connections")
+}
+
 func TestListenersWaitWhenConnectionsComeTooOften(t *testing.T) {
 	clock, a := newClock(), &fixedArrivals{wait: time.Minute}
 	a.free.Store(1000)

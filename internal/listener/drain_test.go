@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"muster/internal/assert"
 	"muster/internal/protocol"
 )
 
@@ -37,6 +40,27 @@ func TestShutdownResetsWhoHasHadNoAnswer(t *testing.T) {
 	}
 	if _, err := greeted.Read(make([]byte, 1)); err == nil || err == io.EOF {
 		t.Errorf("who was only told the versions sees %v, want a reset", err)
+	}
+}
+
+// A connection that comes just when the server begins to shut down is to try again; one above a
+// limit is told of an ordinary end.
+func TestWhoComesWhileTheServerShutsDownSeesAReset(t *testing.T) {
+	for name, draining := range map[string]bool{"shutting down": true, "full": false} {
+		t.Run(name, func(t *testing.T) {
+			s := NewServer(Options{Logger: slog.New(slog.DiscardHandler)}) // It has room for none.
+			s.draining.Store(draining)
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			must(t, err)
+			c := dial(t, l.Addr().String())
+			var accepts sync.WaitGroup
+			accepts.Go(func() { s.accept("L", l, nil, nil) })
+			_, err = c.Read(make([]byte, 1))
+			must(t, l.Close())
+			accepts.Wait()
+			assert.Error(t, err, "it reads")
+			assert.Equal(t, err == io.EOF, !draining, "it sees an ordinary end (%v)", err)
+		})
 	}
 }
 

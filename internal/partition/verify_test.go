@@ -9,6 +9,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"muster/internal/assert"
 	"muster/internal/redistest"
 	"muster/internal/store"
 	"muster/internal/store/mem"
@@ -97,6 +98,20 @@ func TestWhatWaitsForCoordinatorsIsBounded(t *testing.T) {
 	}
 	r.coord.says(nil)
 	r.wantProduce(r.txnBatch(producerAt{7, 0, 0}, 1), oldTxn, 0)
+}
+
+// A batch that is larger than all that may wait waits alone, or it could never be appended.
+func TestABatchOfAnySizeMayWaitAlone(t *testing.T) {
+	shared := &deps{}
+	p, other := &Partition{deps: shared}, &Partition{deps: shared}
+	const huge = maxParked + 1
+	assert.True(t, p.reserve(huge), "it may not wait, though it is alone")
+	assert.False(t, p.reserve(1) || other.reserve(1), "another one may wait beside it")
+	p.unreserve(huge)
+	assert.True(t, other.reserve(1), "one may not wait after it")
+	assert.False(t, p.reserve(huge), "it may wait beside another one")
+	other.unreserve(1)
+	assert.Equal(t, shared.parked.Load(), int64(0), "bytes that are still counted")
 }
 
 func TestOldEpochIs47BeforeVerification(t *testing.T) {

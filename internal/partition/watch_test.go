@@ -273,7 +273,28 @@ type busyLog struct {
 
 func (l *busyLog) Transactional() bool { return false }
 
+func (l *busyLog) Bounds() (start, end int64) { return 0, l.end }
+
 func (l *busyLog) Refresh(context.Context) (int64, error) { l.end++; return l.end, nil }
+
+// A reader that another broker has told of more than this one has heard of is not told that there
+// is no such offset, though the log is watched.
+func TestWhoIsAheadOfAWatchedLogHasItLookedAt(t *testing.T) {
+	p, l := &Partition{}, &busyLog{}
+	p.log.Store(&openLog{Log: l})
+	p.watchedUntil.Store(time.Now().Add(time.Hour).UnixNano())
+	read := func(offset, highWatermark int64) {
+		t.Helper()
+		f := p.Read(t.Context(), Fetch{Offset: offset, LeaderEpoch: NoEpoch, LastFetchedEpoch: NoEpoch, MaxBytes: 1})
+		if f.Err != nil || f.HighWatermark != highWatermark {
+			t.Errorf("reading from %d: %v, the high watermark is %d, want %d", offset, f.Err, f.HighWatermark, highWatermark)
+		}
+	}
+	read(0, 0) // What is added here is about to be told.
+	read(1, 1)
+	read(1, 1)
+	read(2, 2)
+}
 
 // TestWatchingPausesWhenMuchHappens bounds what a busy stream, or a store that is
 // away, costs.

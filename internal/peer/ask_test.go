@@ -109,6 +109,21 @@ func TestARequestHoldsNoMoreQuestionsThanItMay(t *testing.T) {
 	}
 }
 
+// The last transaction of a request has only the room that the others have left.
+func TestATransactionIsAskedAboutInPartsIfTheRequestIsFull(t *testing.T) {
+	a := &asking{}
+	const each = asksTogether * 2 / 5
+	for _, id := range []string{"x", "y", "z"} {
+		for i := range each {
+			a.add(question{TxnQuestion: about(id, 1, int32(i))})
+		}
+	}
+	assert.Equal(t, len(a.take()), asksTogether, "questions in a request")
+	rest := a.take()
+	assert.MustTrue(t, len(rest) == 3*each-asksTogether, "%d questions in the next", len(rest))
+	assert.True(t, rest[0].TransactionalID == "z" && rest[0].Partition == asksTogether-2*each, "it begins with %+v", rest[0].TxnQuestion)
+}
+
 // A producer may ask about one id with as many producer ids as it likes.
 func TestManyQuestionsThatDoNotGoTogetherKeepNobodyWaiting(t *testing.T) {
 	a := &asking{}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"muster/internal/assert"
 )
 
 func client(name string) Key { return Key{Kind: Produced, HasName: true, Name: name} }
@@ -60,6 +62,18 @@ func TestBucketsThatNobodyUsesAreForgotten(t *testing.T) {
 	if b.Len() != 5 || b.Bucket(client("0"), limit(1), later).Level(later) == 0 {
 		t.Errorf("%d buckets are left", b.Len())
 	}
+}
+
+// Who has names that are larger than the whole book is not free of its quota by that.
+func TestABookKeepsTheLastBucketWhateverItsSize(t *testing.T) {
+	b := NewBook(100, 1000)
+	long := client(strings.Repeat("long", 1000))
+	for i := range 3 {
+		assert.Equal(t, b.Bucket(long, limit(1), began).Level(began), float64(1-i), "there is at request %d", i)
+		b.Bucket(long, limit(1), began).Take(1, began)
+	}
+	b.Bucket(client("short"), limit(1), began)
+	assert.Equal(t, b.Len(), 1, "buckets")
 }
 
 func TestABookStaysWithinItsBounds(t *testing.T) {

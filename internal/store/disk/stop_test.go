@@ -65,6 +65,52 @@ func TestQuickStopSyncsNothing(t *testing.T) {
 	}
 }
 
+// What a write that failed has left is cut off, which only a sync makes durable: without one
+// it could come back with the power.
+func TestQuickStopSyncsALogThatWasCutBack(t *testing.T) {
+	b := newBedWith(t, store.LogConfig{}, Options{boot: "first", inline: true})
+	b.must(b.append("good"))
+	b.must(flush(b.log))
+	b.fail(failing(vfs.OpWrite, ".log"))
+	assert.Error(t, b.append("refused"), "the write does not fail")
+	b.fail(nil)
+	synced := false
+	b.fail(func(op vfs.Op) error {
+		synced = synced || op.Kind == vfs.OpDatasync && path.Ext(op.Name) == logSuffix
+		return nil
+	})
+	b.must(b.st.Close())
+	assert.True(t, synced, "the log is left as it is")
+	b.fail(nil)
+	b.start()
+	b.wantValues("good")
+}
+
+// A note would have the next start trust every log: where one could not be ended, or was not
+// opened since a crash, there is none.
+func TestQuickStopLeavesNoNoteOfWhatItDoesNotKnow(t *testing.T) {
+	b := newBedWith(t, store.LogConfig{}, Options{boot: "first", inline: true})
+	b.must(b.append("good"))
+	b.must(flush(b.log))
+	b.fail(failing(vfs.OpWrite, ".log"))
+	assert.Error(t, b.append("refused"), "the write does not fail")
+	b.fail(failing(vfs.OpDatasync, ".log"))
+	assert.Error(t, b.st.Close(), "the stop does not fail")
+	b.fail(nil)
+	b.start()
+	assert.False(t, b.st.WasClean(), "a stop that failed counts as a clean one")
+	b.wantValues("good")
+	b.crash((*vfs.Mem).CrashKeepAll)
+	b.must(b.st.Close())
+	b.start()
+	assert.True(t, b.st.WasClean(), "every log was opened, and the stop counts as none")
+	b.tp.Topic = "others" // The log of the orders is not opened.
+	b.crash((*vfs.Mem).CrashKeepAll)
+	b.must(b.st.Close())
+	b.start()
+	assert.False(t, b.st.WasClean(), "a log that was not scanned since a crash counts as good")
+}
+
 // A start goes on where a quick stop left off: it syncs the data folder and what had been
 // written and not flushed, but none of the other logs.
 func TestStartAfterQuickStopSettlesNothing(t *testing.T) {
