@@ -188,7 +188,9 @@ func TestTheAPIKnowsUsersAndTheirRights(t *testing.T) {
 	assert.Equal(t, resp.StatusCode, http.StatusOK, "/healthz wants a login")
 	jim := client(t, b, kgo.SASL(fplain.Auth{User: "jim", Pass: "jims"}.AsMechanism()))
 	var kinds []string
-	for _, e := range awaitAuditBy(t, jim, func(e audit.Entry) bool { return e.Via == audit.ViaHTTP && e.Kind == audit.Login && e.Principal == "User:jim" }) {
+	for _, e := range awaitAuditBy(t, jim, func(e audit.Entry) bool {
+		return e.Via == audit.ViaHTTP && e.Kind == audit.Login && e.Principal == "User:jim"
+	}) {
 		if e.Via == audit.ViaHTTP {
 			kinds = append(kinds, string(e.Kind)+" "+e.Principal)
 		}

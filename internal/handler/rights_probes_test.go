@@ -42,6 +42,7 @@ type probe struct {
 	// shows says whether the answer has what is left out otherwise; nil if it is a name.
 	shows func(resp kmsg.Response) bool
 	fresh bool  // the topic must not be there
+	later bool  // it is created after the answer
 	idsIn int16 // the first version that names topics by id, 0 for none
 	spare int16 // what the parts are told that were not denied themselves
 }
@@ -207,7 +208,7 @@ func groupProbes() []probe {
 		{key: 88, what: "with a source topic", needs: []int{0, 1}, edit: on(func(n names, r *kmsg.StreamsGroupHeartbeatRequest) {
 			joinsStreams(r, kmsg.StreamsGroupHeartbeatRequestTopologySubtopology{SourceTopics: []string{n.topic}})
 		})},
-		{key: 88, what: "with a topic to create", needs: []int{0, 1, 2}, omits: []int{2}, fresh: true, edit: on(func(n names, r *kmsg.StreamsGroupHeartbeatRequest) {
+		{key: 88, what: "with a topic to create", needs: []int{0, 1, 2}, omits: []int{2}, fresh: true, later: true, edit: on(func(n names, r *kmsg.StreamsGroupHeartbeatRequest) {
 			joinsStreams(r, kmsg.StreamsGroupHeartbeatRequestTopologySubtopology{RepartitionSourceTopics: []kmsg.TopicInfo{{Topic: n.topic, NumPartitions: 1}}})
 		}), shows: func(resp kmsg.Response) bool {
 			r := resp.(*kmsg.StreamsGroupHeartbeatResponse)

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -16,6 +17,7 @@ import (
 	"muster/internal/auth"
 	"muster/internal/handler"
 	"muster/internal/metadata"
+	"muster/internal/redistest"
 	"muster/internal/share/leader"
 )
 
@@ -266,6 +268,14 @@ func TestEveryVersionOfEveryAPINeedsExactlyTheRightsOfTheTable(t *testing.T) {
 			t.Errorf("%v: %s\n%+v", c, problem, resp)
 		}
 		assert.False(t, c.lacks == hasNone && len(c.needs) > 0 && w.c.Image() != before, "%v changes the metadata", c)
+		if c.later && c.lacks == hasAll { // The next one is not the one that has changed it.
+			must(t, redistest.Poll(time.Minute, func() error {
+				if w.c.Image().Topic(c.names.topic) == nil {
+					return fmt.Errorf("%v has created no topic", c)
+				}
+				return nil
+			}))
+		}
 	}
 }
 

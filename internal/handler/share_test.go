@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -232,24 +233,27 @@ func TestAConnectionThatASessionHasLeftReleasesNothing(t *testing.T) {
 }
 
 func TestASessionThatBeginsWhileThoseOfAConnectionEndKeepsItsRecords(t *testing.T) {
-	w := newShareWorld(t)
-	w.request(w.produceRequest(9, 0))
-	old, now := aConn(), aConn()
-	w.fetches(old, w.fetchOf("b", 0))
-	w.epoch["a"] = 0
-	idle := w.fetchOf("a", 0)
-	idle.MaxWaitMillis = 0
-	w.fetches(old, idle)
-	w.leaving = func() { // The records of a are being released.
-		w.leaving = nil
-		w.epoch["b"] = 0
-		req := w.fetchOf("b", 0)
-		req.MaxWaitMillis = 0
-		w.fetches(now, req)
-	}
-	hangUp(old)
-	ack := w.from(now, w.acknowledgement("b", 0, 2, window.Accept)).(*kmsg.ShareAcknowledgeResponse)
-	assert.Equal(t, ack.Topics[0].Partitions[0].ErrorCode, 0, "")
+	synctest.Test(t, func(t *testing.T) {
+		w := newShareWorld(t)
+		w.request(w.produceRequest(9, 0))
+		old, now := aConn(), aConn()
+		w.fetches(old, w.fetchOf("b", 0))
+		w.epoch["a"] = 0
+		idle := w.fetchOf("a", 0)
+		idle.MaxWaitMillis = 0
+		w.fetches(old, idle)
+		synctest.Wait()      // Whatever is loaded tells that it is.
+		w.leaving = func() { // The records of a are being released.
+			w.leaving = nil
+			w.epoch["b"] = 0
+			req := w.fetchOf("b", 0)
+			req.MaxWaitMillis = 0
+			w.fetches(now, req)
+		}
+		hangUp(old)
+		ack := w.from(now, w.acknowledgement("b", 0, 2, window.Accept)).(*kmsg.ShareAcknowledgeResponse)
+		assert.Equal(t, ack.Topics[0].Partitions[0].ErrorCode, 0, "")
+	})
 }
 
 func TestANewSessionFindsTheOffsetsToWhichItsGroupWasAltered(t *testing.T) {

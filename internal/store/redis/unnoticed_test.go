@@ -109,7 +109,7 @@ func TestAnAppendIsSentAgainIfTheOneBeforeWasRefused(t *testing.T) {
 	for range 2 {
 		p := &pending{batch: b.valued("v")}
 		assert.MustTrue(t, l.split(p, true) && p.err == nil, "%v", p.err)
-		defer l.drop(p)
+		t.Cleanup(func() { l.drop(p) })
 		tx, err := l.compose([]*pending{p}, before)
 		assert.Must(t, err)
 		before = tx
