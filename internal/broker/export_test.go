@@ -68,6 +68,11 @@ func (b *Broker) Partition(topic string, index int32) *partition.Partition {
 // Image returns the metadata that the broker knows.
 func (b *Broker) Image() *metadata.Image { return b.image() }
 
+// LeadsShard says whether the broker coordinates a partition under a leader epoch.
+func (b *Broker) LeadsShard(topic string, partition, epoch int32) bool {
+	return b.leadsShard(topic, partition, epoch)
+}
+
 // GroupConfig returns the settings of groups.
 func (b *Broker) GroupConfig() group.Config { return *b.groupConfig.Load() }
 

@@ -261,3 +261,28 @@ func TestACommitIsTheSameBeforeAndAfterARestart(t *testing.T) {
 		t.Errorf("the committed offset is %d, and was %d before the restart", after, before)
 	}
 }
+
+// A broker whose lease has run out may have been replaced, whatever its metadata says.
+func TestABrokerWithoutALeaseCoordinatesNothing(t *testing.T) {
+	s, brokers := fleet(t, 1, func(c *broker.Config) {
+		c.Properties["broker.session.timeout.ms"], c.Properties["broker.heartbeat.interval.ms"] = "2000", "200"
+	})
+	b := brokers[0]
+	leads := func(epochsAhead int32) bool {
+		return b.LeadsShard("t", 0, b.Image().Topic("t").Partitions[0].LeaderEpoch+epochsAhead)
+	}
+	eventually(t, "to lead", func(context.Context) error {
+		if !leads(0) || leads(1) {
+			return errors.New("it does not, or under another epoch")
+		}
+		return nil
+	})
+	s.Nodes[0].Pause()
+	defer s.Nodes[0].Resume()
+	eventually(t, "the end of the lease", func(context.Context) error {
+		if leads(0) {
+			return errors.New("it coordinates what it led")
+		}
+		return nil
+	})
+}
